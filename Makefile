@@ -1,0 +1,98 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+#
+#   make sim      set up what is missing and simulate; ARGS="robot:=... world:=..." as in the launch file
+#   make test     set up what is missing and test; ARGS="-k name" go to pytest
+#   make setup    set up only
+#   make clean    remove what was set up here
+#
+# PYTHON=python3.12   the Python to make the virtual environment with
+# TORCH=torch         what pip installs for PyTorch; by default its CPU build, whatever machine it is
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eo pipefail -c
+.DEFAULT_GOAL := help
+
+# With ROS 2 sourced the environment lies on top of it, so it has another name.
+VENV := .venv$(if $(ROS_DISTRO),-$(ROS_DISTRO))
+PYTHON_OF_VENV := $(CURDIR)/$(VENV)/bin/python
+# What is done, a file each, so that nothing is repeated when nothing changed.
+DONE := .make/$(VENV)
+
+TORCH := cpu
+TORCH_VERSION := 2.13.0
+
+# Set where a Python of another environment runs make; the wheels of this one would take its libraries.
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# With ROS sourced: the interfaces that colcon built.
+SOURCED := $(if $(ROS_DISTRO),set +e; . install/local_setup.bash; set -e;)
+
+.PHONY: help sim test setup clean
+
+help:
+	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
+
+sim: setup
+	@$(SOURCED) exec $(PYTHON_OF_VENV) -m nerd_ros.cli sim $(ARGS)
+
+test: setup
+	@$(SOURCED) exec $(PYTHON_OF_VENV) -m pytest test $(ARGS)
+
+setup: $(DONE)/kernels
+
+clean:
+	rm -rf $(VENV) .make build install log
+
+$(DONE)/venv: scripts/make_venv.sh
+	@scripts/make_venv.sh $(VENV) $(PYTHON)
+	@mkdir -p $(@D) && touch $@
+
+# The CPU build is called +cpu and is not on PyPI, whose Linux build brings gigabytes of CUDA. Where
+# pip is not configured to find it, uv does: it knows PyTorch's own index.
+$(DONE)/torch: $(DONE)/venv
+ifeq ($(TORCH),cpu)
+	@echo '-- PyTorch $(TORCH_VERSION) for the CPU (200 MB)'
+	@$(PYTHON_OF_VENV) -m pip install --quiet torch==$(TORCH_VERSION)+cpu 2>/dev/null \
+	  || { $(PYTHON_OF_VENV) -m pip install --quiet uv \
+	       && $(VENV)/bin/uv pip install --python $(PYTHON_OF_VENV) --torch-backend cpu torch==$(TORCH_VERSION); }
+else
+	$(PYTHON_OF_VENV) -m pip install '$(TORCH)'
+endif
+	@touch $@
+
+# ROS's message modules are built for the NumPy that is installed with it: it stays at that major version.
+$(DONE)/packages: $(DONE)/torch setup.py interfaces/wheels/requirements.txt
+	@echo '-- Python packages'
+	@case $$(cat $(VENV)/ros) in \
+	wheels) extra='-r interfaces/wheels/requirements.txt' ;; \
+	sourced) $(PYTHON_OF_VENV) -c \
+	  'import numpy; print(f"numpy<{int(numpy.__version__.split(chr(46))[0]) + 1}")' > $(DONE)/constraints.txt; \
+	  extra='-c $(DONE)/constraints.txt' ;; \
+	esac; $(PYTHON_OF_VENV) -m pip install --progress-bar off -e '.[test]' $$extra \
+	  | sed -unE 's/^ +Downloading (.*)/   \1/p; s/^Installing collected packages.*/   installing .../p'
+	@touch $@
+
+WHEEL_INTERFACES := interfaces/wheels/tf2_msgs interfaces/wheels/simulation_interfaces
+INTERFACES := interfaces/nerd_ros_interfaces
+$(DONE)/interfaces: $(DONE)/packages $(shell find interfaces -type f)
+	@case $$(cat $(VENV)/ros) in \
+	wheels) \
+	  echo '-- ROS 2 interface packages (two minutes)'; \
+	  export AMENT_PREFIX_PATH=$(CURDIR)/$(VENV) CMAKE_PREFIX_PATH=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; \
+	  unset MAKEFLAGS; colcon --log-base .make/log build --merge-install --install-base $(VENV) --build-base $(DONE)/build \
+	    --base-paths $(INTERFACES) $(WHEEL_INTERFACES) \
+	    --cmake-args -DBUILD_TESTING=OFF -DPython3_EXECUTABLE=$(PYTHON_OF_VENV) \
+	      -DCMAKE_PROJECT_INCLUDE=$(CURDIR)/interfaces/wheels/wheels.cmake ;; \
+	sourced) \
+	  echo '-- ROS 2 interface package'; \
+	  colcon build --packages-select nerd_ros_interfaces ;; \
+	esac
+	@touch $@
+
+# Newton's kernels and the compiled network; cached by their source, so a change costs little.
+$(DONE)/kernels: $(DONE)/interfaces $(shell grep -lsE 'wp\.kernel|njit' -r nerd_ros --include=*.py)
+	@echo '-- kernels of the simulation (a minute the first time)'
+	@$(PYTHON_OF_VENV) -m nerd_ros.scene.warm_up
+	@touch $@

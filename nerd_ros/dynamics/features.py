@@ -1,0 +1,136 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""
+One token per step: robot state, contacts, effort and gravity, all in the base frame.
+
+A token holds, in this order:
+
+| columns | meaning | unit |
+|---|---|---|
+| 3 | gravity direction | - |
+| 6, floating base only | twist of the base, (linear at the COM, angular) | m/s, rad/s |
+| per joint | sin and cos (revolute, continuous), position (prismatic), 2 matrix columns (ball) | -, m |
+| num_dofs | joint velocity | rad/s, m/s |
+| num_dofs | joint effort | N m, N |
+| 8 per contact slot | point (3), normal (3), proximity, touch | m, -, -, - |
+
+*Proximity* falls from 1 at the surface to 0 at the contact threshold and grows with penetration;
+*touch* resolves the last millimetres. All eight are zero beyond the threshold, so that a slot
+without contact is the same token wherever it is.
+
+The state increment that a model predicts is taken relative to motion at constant velocity:
+positions as `q' - q - dt qd`, rotations as a rotation vector in the moving frame, velocities as
+`qd' - qd`; those of a floating base in its own frame of the step.
+"""
+
+import torch
+from torch import Tensor
+
+from nerd_ros.dynamics.frames import (
+    contacts_to_base, quat_columns, quat_conjugate, quat_exp, quat_log, quat_multiply, quat_rotate,
+    quat_rotate_inverse)
+from nerd_ros.dynamics.layout import RobotLayout
+
+SLOT_FEATURES = 8
+# Distance [m] over which `touch` changes from 1 to 0; contact solvers act over millimetres.
+TOUCH_SCALE = 0.005
+
+
+def token_size(layout: RobotLayout) -> int:
+    """Length of a token of this robot."""
+    positions = sum({'prismatic': 1, 'ball': 6}.get(joint.type, 2) for joint in layout.joints)
+    return (3 + layout.num_base_dofs + positions + 2 * layout.num_dofs
+            + SLOT_FEATURES * layout.num_slots)
+
+
+def tokens(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor, effort: Tensor,
+           contacts: Tensor, gravity: Tensor, base_pose: Tensor) -> Tensor:
+    """
+    Build tokens `(..., token_size)` from state `(..., nq)`, `(..., nqd)` and its surroundings.
+
+    `effort (..., num_dofs)`, `contacts (..., S, 7)` world frame, `gravity (..., 3)` world frame
+    [m/s^2], `base_pose (..., 7)`: of a floating base the first seven of `joint_q`.
+    """
+    quat = base_pose[..., 3:]
+    direction = torch.nn.functional.normalize(gravity, dim=-1)
+    parts = [quat_rotate_inverse(quat, direction)]
+    if layout.floating:
+        parts += [quat_rotate_inverse(quat, joint_qd[..., :3]),
+                  quat_rotate_inverse(quat, joint_qd[..., 3:6])]
+    for joint, start in zip(layout.joints, layout.q_start):
+        if joint.type == 'prismatic':
+            parts.append(joint_q[..., start:start + 1])
+        elif joint.type == 'ball':
+            parts.append(quat_columns(joint_q[..., start:start + 4]))
+        else:
+            angle = joint_q[..., start:start + 1]
+            parts += [torch.sin(angle), torch.cos(angle)]
+    parts += [joint_qd[..., layout.num_base_dofs:], effort]
+    parts.append(slot_features(layout, contacts_to_base(base_pose, contacts)).flatten(-2))
+    return torch.cat(parts, dim=-1)
+
+
+def slot_features(layout: RobotLayout, contacts: Tensor) -> Tensor:
+    """Masked features `(..., S, 8)` of contacts `(..., S, 7)` in the base frame."""
+    distance = contacts[..., 6:]
+    seen = (distance < layout.contact_threshold).to(contacts.dtype)
+    proximity = (1.0 - distance / layout.contact_threshold) * seen
+    touch = torch.sigmoid(-distance / TOUCH_SCALE) * seen
+    return torch.cat([contacts[..., :6] * seen, proximity, touch], dim=-1)
+
+
+def increment(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor,
+              next_q: Tensor, next_qd: Tensor) -> Tensor:
+    """State increment `(..., 2 nqd)`, positions first, that leads from a state to the next."""
+    dt, positions, velocities = layout.dt, [], []
+    if layout.floating:
+        quat = joint_q[..., 3:7]
+        linear, angular = _base_origin_twist(layout, quat, joint_qd)
+        positions += [
+            quat_rotate_inverse(quat, next_q[..., :3] - joint_q[..., :3]) - dt * linear,
+            quat_log(quat_multiply(quat_conjugate(quat), next_q[..., 3:7])) - dt * angular]
+        change = next_qd - joint_qd
+        velocities += [quat_rotate_inverse(quat, change[..., :3]),
+                       quat_rotate_inverse(quat, change[..., 3:6])]
+    for joint, q, qd in zip(layout.joints, layout.q_start, layout.qd_start):
+        if joint.type == 'ball':
+            turn = quat_multiply(next_q[..., q:q + 4], quat_conjugate(joint_q[..., q:q + 4]))
+            positions.append(quat_log(turn) - dt * joint_qd[..., qd:qd + 3])
+        else:
+            positions.append((next_q - joint_q)[..., q:q + 1] - dt * joint_qd[..., qd:qd + 1])
+    velocities.append((next_qd - joint_qd)[..., layout.num_base_dofs:])
+    return torch.cat(positions + velocities, dim=-1)
+
+
+def apply_increment(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor,
+                    delta: Tensor) -> tuple[Tensor, Tensor]:
+    """Inverse of `increment`: the next state `(..., nq)`, `(..., nqd)`."""
+    dt, n = layout.dt, layout.nqd
+    positions, velocities = [], []
+    if layout.floating:
+        quat = joint_q[..., 3:7]
+        linear, angular = _base_origin_twist(layout, quat, joint_qd)
+        turn = quat_exp(dt * angular + delta[..., 3:6])
+        positions += [joint_q[..., :3] + quat_rotate(quat, dt * linear + delta[..., :3]),
+                      torch.nn.functional.normalize(quat_multiply(quat, turn), dim=-1)]
+        velocities += [joint_qd[..., :3] + quat_rotate(quat, delta[..., n:n + 3]),
+                       joint_qd[..., 3:6] + quat_rotate(quat, delta[..., n + 3:n + 6])]
+    for joint, q, qd in zip(layout.joints, layout.q_start, layout.qd_start):
+        if joint.type == 'ball':
+            turn = quat_exp(dt * joint_qd[..., qd:qd + 3] + delta[..., qd:qd + 3])
+            turned = quat_multiply(turn, joint_q[..., q:q + 4])
+            positions.append(torch.nn.functional.normalize(turned, dim=-1))
+        else:
+            positions.append(joint_q[..., q:q + 1] + dt * joint_qd[..., qd:qd + 1]
+                             + delta[..., qd:qd + 1])
+    base = layout.num_base_dofs
+    velocities.append(joint_qd[..., base:] + delta[..., n + base:])
+    return torch.cat(positions, dim=-1), torch.cat(velocities, dim=-1)
+
+
+def _base_origin_twist(layout: RobotLayout, quat: Tensor, joint_qd: Tensor):
+    """Twist of the base frame's origin in that frame; `joint_qd` holds that of the COM."""
+    angular = quat_rotate_inverse(quat, joint_qd[..., 3:6])
+    com = angular.new_tensor(layout.base_com).expand_as(angular)
+    linear = quat_rotate_inverse(quat, joint_qd[..., :3]) - torch.linalg.cross(angular, com)
+    return linear, angular

@@ -1,0 +1,162 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""What a learned model knows of its robot: joints, coordinate slices, contact slots."""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+import numpy as np
+
+# Coordinates and degrees of freedom of each joint type, in Newton's order.
+JOINT_COORDS = {'revolute': 1, 'continuous': 1, 'prismatic': 1, 'ball': 4}
+JOINT_DOFS = {'revolute': 1, 'continuous': 1, 'prismatic': 1, 'ball': 3}
+
+# Values of one contact: point on the robot (3), normal (3), signed distance (1).
+CONTACT_SIZE = 7
+
+
+@dataclass(frozen=True)
+class JointLayout:
+    """One joint in specification order; limits and effort in rad or m, N m or N."""
+
+    name: str
+    type: str
+    lower: float
+    upper: float
+    effort_limit: float
+
+
+@dataclass(frozen=True)
+class SlotLayout:
+    """One contact slot: a sphere of `radius` [m] fixed at `point` [m] of the frame of `link`."""
+
+    link: str
+    point: tuple[float, float, float]
+    radius: float
+
+
+@dataclass(frozen=True)
+class RobotLayout:
+    """
+    Everything that a checkpoint shares with the robot it was trained for.
+
+    `dt` is the step in s, `base_com` the centre of mass of a floating base in its own frame [m],
+    `contact_threshold` the distance [m] from which on a slot sees nothing, and `fingerprint` a
+    hash of the kinematic tree.
+    """
+
+    robot: str
+    dt: float
+    floating: bool
+    joints: tuple[JointLayout, ...]
+    slots: tuple[SlotLayout, ...]
+    contact_threshold: float
+    base_com: tuple[float, float, float]
+    fingerprint: str
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints in specification order, the floating base excluded."""
+        return tuple(joint.name for joint in self.joints)
+
+    @cached_property
+    def effort_limits(self) -> np.ndarray:
+        """Largest effort of each joint dof, shape (num_dofs,) [N m or N]."""
+        return np.concatenate(
+            [np.full(JOINT_DOFS[j.type], j.effort_limit, np.float32) for j in self.joints]
+            or [np.zeros(0, np.float32)])
+
+    @cached_property
+    def q_start(self) -> tuple[int, ...]:
+        """First coordinate of each joint in `joint_q`."""
+        return _starts(7 if self.floating else 0, [JOINT_COORDS[j.type] for j in self.joints])
+
+    @cached_property
+    def qd_start(self) -> tuple[int, ...]:
+        """First degree of freedom of each joint in `joint_qd`."""
+        return _starts(6 if self.floating else 0, [JOINT_DOFS[j.type] for j in self.joints])
+
+    @cached_property
+    def nq(self) -> int:
+        """Length of `joint_q`."""
+        return (7 if self.floating else 0) + sum(JOINT_COORDS[j.type] for j in self.joints)
+
+    @cached_property
+    def nqd(self) -> int:
+        """Length of `joint_qd`; also the length of a state increment per position and velocity."""
+        return self.num_base_dofs + self.num_dofs
+
+    @property
+    def num_base_dofs(self) -> int:
+        """6 of a floating base, 0 of a fixed one."""
+        return 6 if self.floating else 0
+
+    @cached_property
+    def num_dofs(self) -> int:
+        """Degrees of freedom of the joints, and length of an effort."""
+        return sum(JOINT_DOFS[j.type] for j in self.joints)
+
+    @property
+    def num_slots(self) -> int:
+        """Number of contact slots."""
+        return len(self.slots)
+
+    def to_dict(self) -> dict:
+        """Plain lists, numbers and strings, as written in a model card."""
+        return _plain(asdict(self))
+
+    @classmethod
+    def from_dict(cls, data: dict) -> 'RobotLayout':
+        """Inverse of `to_dict`; raises KeyError or TypeError on missing or unknown fields."""
+        data = dict(data)
+        data['joints'] = tuple(JointLayout(**joint) for joint in data['joints'])
+        data['slots'] = tuple(
+            SlotLayout(s['link'], tuple(s['point']), s['radius']) for s in data['slots'])
+        data['base_com'] = tuple(data['base_com'])
+        return cls(**data)
+
+    def differences(self, other: 'RobotLayout') -> list[str]:
+        """One line for each thing in which `other` is not the robot of this layout."""
+        lines = []
+        for name in ('robot', 'dt', 'floating', 'contact_threshold', 'base_com'):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if not _same(mine, theirs):
+                lines.append(f'{name}: {mine} against {theirs}')
+        if self.joint_names != other.joint_names:
+            lines.append(f'joints: {list(self.joint_names)} against {list(other.joint_names)}')
+        else:
+            for mine, theirs in zip(self.joints, other.joints):
+                for name in ('type', 'lower', 'upper', 'effort_limit'):
+                    if not _same(getattr(mine, name), getattr(theirs, name)):
+                        lines.append(f'joint {mine.name}, {name}: '
+                                     f'{getattr(mine, name)} against {getattr(theirs, name)}')
+        if self.num_slots != other.num_slots:
+            lines.append(f'contact slots: {self.num_slots} against {other.num_slots}')
+        else:
+            moved = [i for i, (a, b) in enumerate(zip(self.slots, other.slots))
+                     if a.link != b.link or not _same((*a.point, a.radius), (*b.point, b.radius))]
+            if moved:
+                lines.append(f'contact slots at another place: {moved}')
+        if not lines and self.fingerprint != other.fingerprint:
+            lines.append('kinematic tree: links, axes or joint origins differ '
+                         f'({self.fingerprint[:12]} against {other.fingerprint[:12]})')
+        return lines
+
+
+def _starts(first: int, sizes: list[int]) -> tuple[int, ...]:
+    return tuple(first + sum(sizes[:i]) for i in range(len(sizes)))
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _same(a, b) -> bool:
+    if isinstance(a, (str, bool)) or isinstance(b, (str, bool)):
+        return a == b
+    # Layouts travel through float32 engines and YAML text.
+    return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6))

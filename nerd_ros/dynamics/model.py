@@ -1,0 +1,134 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""NerdModel: from state, contacts, effort and gravity of the last 10 steps to the next state."""
+
+import torch
+from torch import Tensor, nn
+
+from nerd_ros.dynamics import features
+from nerd_ros.dynamics.layout import RobotLayout
+from nerd_ros.dynamics.transformer import Transformer, TransformerConfig
+
+
+class Stream:
+    """History of W robots that are simulated step by step, and their last score."""
+
+    def __init__(self, model: 'NerdModel', num_worlds: int):
+        config, device = model.config, model.token_mean.device
+        self.caches = [torch.zeros(2, num_worlds, span, config.width, device=device)
+                       for span in config.spans]
+        ages = max(config.spans)
+        self.known = torch.zeros(num_worlds, ages, dtype=torch.bool, device=device)
+        self.score = torch.zeros(num_worlds, device=device)
+        """Distance of the last token from the training data, see `NerdModel.ood_score`."""
+
+    def reset(self, world_mask: Tensor | None = None) -> None:
+        """Forget the history of the worlds in `world_mask (W,)`, of all by default."""
+        if world_mask is None:
+            world_mask = torch.ones_like(self.known[:, 0])
+        self.known = self.known & ~world_mask[:, None]
+
+
+class NerdModel(nn.Module):
+    """
+    Neural robot dynamics of one robot (arXiv 2508.15755).
+
+    `layout` is the robot, `config` the size of the network, `card` what the model card says.
+    Normalisers are buffers of the model: they are set once by `fit_normalisers` and travel with
+    the weights.
+    """
+
+    def __init__(self, layout: RobotLayout, config: TransformerConfig | None = None,
+                 card: dict | None = None):
+        super().__init__()
+        self.layout, self.config, self.card = layout, config or TransformerConfig(), card or {}
+        inputs, outputs = features.token_size(layout), 2 * layout.nqd
+        self.network = Transformer(self.config, inputs, outputs)
+        self.register_buffer('token_mean', torch.zeros(inputs))
+        self.register_buffer('token_std', torch.ones(inputs))
+        self.register_buffer('increment_scale', torch.ones(outputs))
+        # Whitening of normalised tokens: its output has unit covariance on training data.
+        self.register_buffer('whitening', torch.eye(inputs))
+        self.register_buffer('score_scale', torch.ones(()))
+        # Above this speed [rad/s, m/s] of a dof a rollout counts as diverged, shape (nqd,).
+        self.register_buffer('speed_limit', torch.full((layout.nqd,), torch.inf))
+
+    @torch.no_grad()
+    def fit_normalisers(self, tokens: Tensor, increments: Tensor, joint_qd: Tensor) -> None:
+        """
+        Set normalisers, score and speed limit from training data.
+
+        `tokens (N, F)`, `increments (N, 2 nqd)`, `joint_qd (N, nqd)`. Increments are scaled by
+        their mean magnitude, since impacts would dominate a standard deviation.
+        """
+        self.token_mean.copy_(tokens.mean(0))
+        std = tokens.std(0)
+        # A constant input carries nothing; dividing by its rounding noise would.
+        self.token_std.copy_(torch.where(std > 1e-4, std, torch.ones_like(std)))
+        magnitude = increments.abs().mean(0)
+        self.increment_scale.copy_(torch.where(magnitude > 1e-8, magnitude,
+                                               torch.ones_like(magnitude)))
+        normed = self.normalise(tokens).double()
+        value, vector = torch.linalg.eigh(normed.T @ normed / len(normed))
+        self.whitening.copy_((vector / value.clamp(min=1e-4).sqrt()).T)
+        self.score_scale.fill_(1.0)
+        self.score_scale.copy_(self.ood_score(tokens).quantile(0.99))
+        self.speed_limit.copy_(2.0 * torch.quantile(joint_qd[:1_000_000].abs(), 0.999, dim=0))
+
+    def normalise(self, tokens: Tensor) -> Tensor:
+        """Tokens `(..., F)` as the network sees them."""
+        return (tokens - self.token_mean) / self.token_std
+
+    def ood_score(self, tokens: Tensor) -> Tensor:
+        """
+        Distance `(...)` of tokens `(..., F)` from the training data.
+
+        The Mahalanobis distance, divided by its 99th percentile in training: above 1 the model is
+        asked about something that it has hardly seen.
+        """
+        white = self.normalise(tokens) @ self.whitening.T
+        return white.square().sum(-1).sqrt() / self.score_scale
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Increments `(B, T, 2 nqd)` of the sequences of raw tokens `(B, T, F)`."""
+        return self.network(self.normalise(tokens)) * self.increment_scale
+
+    def start(self, num_worlds: int = 1) -> Stream:
+        """Histories of `num_worlds` robots, all empty."""
+        return Stream(self, num_worlds)
+
+    def step(self, stream: Stream, joint_q: Tensor, joint_qd: Tensor, effort: Tensor,
+             contacts: Tensor, gravity: Tensor, base_pose: Tensor) -> tuple[Tensor, Tensor]:
+        """
+        State of W robots one `dt` later, `(W, nq)` and `(W, nqd)`.
+
+        Inputs are those of `features.tokens` with one leading dimension W; the stream advances.
+        """
+        tokens = features.tokens(self.layout, joint_q, joint_qd, effort, contacts, gravity,
+                                 base_pose)
+        newest = torch.ones_like(stream.known[:, :1])
+        stream.known = torch.cat([newest, stream.known[:, :-1]], dim=1)
+        delta, stream.caches = self.network.step(self.normalise(tokens), stream.caches,
+                                                 stream.known)
+        stream.score = self.ood_score(tokens)
+        return features.apply_increment(self.layout, joint_q, joint_qd,
+                                        delta * self.increment_scale)
+
+    def rollout(self, joint_q: Tensor, joint_qd: Tensor, effort: Tensor, contacts, gravity: Tensor,
+                base_pose: Tensor) -> tuple[Tensor, Tensor]:
+        """
+        Free-running motion under `effort (W, T, num_dofs)` from `(W, nq)`, `(W, nqd)`.
+
+        `contacts` is a function of `(joint_q, joint_qd)` that returns `(W, S, 7)`. The base pose
+        of a floating base is taken from the state. Returns `(W, T + 1, nq)`, `(W, T + 1, nqd)`.
+        Gradients flow to the first state and the efforts when torch records them.
+        """
+        stream = self.start(len(joint_q))
+        all_q, all_qd = [joint_q], [joint_qd]
+        for t in range(effort.shape[1]):
+            pose = joint_q[:, :7] if self.layout.floating else base_pose
+            joint_q, joint_qd = self.step(stream, joint_q, joint_qd, effort[:, t],
+                                          contacts(joint_q, joint_qd), gravity, pose)
+            all_q.append(joint_q)
+            all_qd.append(joint_qd)
+        return torch.stack(all_q, 1), torch.stack(all_qd, 1)

@@ -1,0 +1,124 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Optimisers, schedule, weight average and the state that a training resumes from."""
+
+import copy
+import json
+import math
+import os
+from pathlib import Path
+
+from safetensors import safe_open
+from safetensors.torch import save_file
+import torch
+from torch import Tensor
+
+from nerd_ros.dynamics.model import NerdModel
+
+STATE = 'training.safetensors'
+WARM_UP, FINAL_RATE = 0.03, 0.01
+AVERAGE_DECAY = 0.997
+MAX_NORM = 1.0
+
+
+class TrainingError(ValueError):
+    """A training cannot go on; the message names the folder and what to do."""
+
+
+class Optimisation:
+    """
+    Muon for the hidden matrices, AdamW for the rest, cosine schedule, average of the weights.
+
+    `settings` identifies the training: a resume with others is refused. `average` is the model
+    whose weights are the exponential moving average; it is updated in place.
+    """
+
+    def __init__(self, model: NerdModel, steps: int, settings: dict):
+        self.model, self.average = model, copy.deepcopy(model).requires_grad_(False).eval()
+        self.settings = {**settings, 'steps': steps, 'width': model.config.width}
+        hidden = [p for p in model.network.blocks.parameters() if p.ndim == 2]
+        chosen = {id(p) for p in hidden}
+        rest = [p for p in model.parameters() if id(p) not in chosen]
+        self.optimisers = (
+            torch.optim.Muon(hidden, lr=0.01, weight_decay=0.0),
+            torch.optim.AdamW(rest, lr=2e-3, betas=(0.9, 0.99), weight_decay=0.0))
+        self.schedules = [torch.optim.lr_scheduler.LambdaLR(optimiser, _rate(steps))
+                          for optimiser in self.optimisers]
+
+    def step(self, loss: Tensor) -> None:
+        """One update from the loss of a batch."""
+        for optimiser in self.optimisers:
+            optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), MAX_NORM)
+        for optimiser, schedule in zip(self.optimisers, self.schedules):
+            optimiser.step()
+            schedule.step()
+        # The early average forgets faster, or it would be of the random start.
+        done = self.schedules[0].last_epoch
+        weight = 1.0 - min(AVERAGE_DECAY, done / (done + 10.0))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(self.average.parameters()),
+                                 list(self.model.parameters()), weight)
+
+    def save(self, folder: Path, step: int, best: float) -> None:
+        """Write all that `resume` needs, replacing the file in one step."""
+        folder.mkdir(parents=True, exist_ok=True)
+        tensors = {name: value.contiguous() for name, value in self._tensors().items()}
+        save_file(tensors, folder / f'.{STATE}', metadata={
+            'step': str(step), 'best': str(best), 'settings': json.dumps(self.settings)})
+        os.replace(folder / f'.{STATE}', folder / STATE)
+
+    def resume(self, folder: Path) -> tuple[int, float]:
+        """Load the state in `folder`, if any; returns the next step and the best score."""
+        if not (folder / STATE).exists():
+            return 0, math.inf
+        with safe_open(folder / STATE, 'pt') as file:
+            about = file.metadata()
+            stored = json.loads(about['settings'])
+            if stored != self.settings:
+                other = [f'{key} {stored.get(key)} against {value}'
+                         for key, value in self.settings.items() if stored.get(key) != value]
+                raise TrainingError(f'{folder} holds a training with other settings: '
+                                    f'{"; ".join(other)}. Choose another folder or delete it.')
+            for optimiser in self.optimisers:
+                _make_state(optimiser)
+            with torch.no_grad():
+                for name, value in self._tensors().items():
+                    value.copy_(file.get_tensor(name))
+        step = int(about['step'])
+        for schedule in self.schedules:
+            schedule.last_epoch = step - 1
+            schedule.step()
+        return step, float(about['best'])
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Weights, averaged weights and optimiser states by name; the tensors themselves."""
+        tensors = {f'model.{k}': v for k, v in self.model.state_dict().items()}
+        tensors |= {f'average.{k}': v for k, v in self.average.state_dict().items()}
+        for i, optimiser in enumerate(self.optimisers):
+            for j, p in enumerate(optimiser.param_groups[0]['params']):
+                tensors |= {f'optimiser{i}.{j}.{k}': v for k, v in optimiser.state[p].items()}
+        return tensors
+
+
+def _make_state(optimiser) -> None:
+    """Let an optimiser allocate its state without changing weights that are loaded next."""
+    rates = [group['lr'] for group in optimiser.param_groups]
+    for group in optimiser.param_groups:
+        group['lr'] = 0.0
+        for p in group['params']:
+            p.grad = torch.zeros_like(p)
+    optimiser.step()
+    for group, rate in zip(optimiser.param_groups, rates):
+        group['lr'] = rate
+
+
+def _rate(steps: int):
+    def rate(step: int) -> float:
+        warm = max(1.0, WARM_UP * steps)
+        if step < warm:
+            return (step + 1) / warm
+        done = min(1.0, (step - warm) / max(1.0, steps - warm))
+        return FINAL_RATE + (1.0 - FINAL_RATE) * 0.5 * (1.0 + math.cos(math.pi * done))
+    return rate

@@ -1,0 +1,142 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The trajectory file: what models are trained, fine-tuned and measured on.
+
+One HDF5 file holds N trajectories of T steps of one robot. Values are float32, SI units and
+radians; W is the world frame. `effort[:, t]` and `contacts[:, t]` belong to state t and lead to
+state t + 1.
+
+| dataset | shape | content |
+|---|---|---|
+| joint_q | (N, T+1, nq) | joint coordinates; angles of endless joints are not wrapped |
+| joint_qd | (N, T+1, nqd) | joint velocities |
+| effort | (N, T, A) | joint efforts, held during the step |
+| contacts | (N, T, S, 7) | contact slots in W: point, normal, signed distance |
+| jump | (N, T, nqd) | velocity added after step t: joint_qd[:, t+1] = motion + jump[:, t] |
+| gravity | (N, 3) | in W |
+| base_pose | (N, 7) | robot base in W: x y z, quaternion x y z w; initial if it moves |
+| ground | (N, 4) | plane normal . x = offset in W: normal, offset; offset -inf: none |
+| complete | (chunks,) | whether each chunk of `chunk` trajectories has been written |
+
+Attributes: format_version, layout (RobotLayout as JSON), robot, fingerprint, dt, seed, settings
+(text that tells how the trajectories were made), command, chunk.
+"""
+
+from dataclasses import dataclass, fields
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from nerd_ros.dynamics.layout import CONTACT_SIZE, RobotLayout
+
+FORMAT_VERSION = 1
+
+
+class TrajectoryError(ValueError):
+    """A trajectory file cannot be used; the message names the file and what to do."""
+
+
+@dataclass
+class Trajectories:
+    """Arrays of N trajectories, as the table of this module describes them."""
+
+    joint_q: np.ndarray
+    joint_qd: np.ndarray
+    effort: np.ndarray
+    contacts: np.ndarray
+    jump: np.ndarray
+    gravity: np.ndarray
+    base_pose: np.ndarray
+    ground: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.joint_q)
+
+
+class TrajectoryFile:
+    """A trajectory file open for reading or writing; use as a context manager."""
+
+    def __init__(self, path: str | Path, mode: str = 'r'):
+        """Open an existing file, mode 'r' or 'r+'. Raises TrajectoryError."""
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise TrajectoryError(f'{path}: no such trajectory file.')
+        try:
+            self._file = h5py.File(self.path, mode)
+        except OSError:
+            raise TrajectoryError(f'{path}: not an HDF5 file, or still open elsewhere.') from None
+        attrs = self._file.attrs
+        version = attrs.get('format_version')
+        if version != FORMAT_VERSION:
+            self._file.close()
+            raise TrajectoryError(f'{path}: format version {version}, this program reads '
+                                  f'{FORMAT_VERSION}; generate the file anew.')
+        self.layout = RobotLayout.from_dict(json.loads(attrs['layout']))
+        self.seed = int(attrs['seed'])
+        self.settings = str(attrs['settings'])
+        self.command = str(attrs['command'])
+        self.chunk = int(attrs['chunk'])
+        self.num_trajectories, steps = self._file['joint_q'].shape[:2]
+        self.steps = steps - 1
+
+    @classmethod
+    def create(cls, path: str | Path, layout: RobotLayout, num_trajectories: int, steps: int,
+               seed: int = 0, settings: str = '', command: str = '',
+               chunk: int = 512) -> 'TrajectoryFile':
+        """Make a new file of the given size, filled chunk by chunk with `write`."""
+        path = Path(path)
+        if path.exists():
+            raise TrajectoryError(f'{path}: exists already; choose another name or delete it.')
+        path.parent.mkdir(parents=True, exist_ok=True)
+        n, t = num_trajectories, steps
+        shapes = {
+            'joint_q': (n, t + 1, layout.nq), 'joint_qd': (n, t + 1, layout.nqd),
+            'effort': (n, t, layout.num_dofs),
+            'contacts': (n, t, layout.num_slots, CONTACT_SIZE),
+            'jump': (n, t, layout.nqd), 'gravity': (n, 3), 'base_pose': (n, 7),
+            'ground': (n, 4)}
+        with h5py.File(path, 'w') as file:
+            file.attrs.update(
+                format_version=FORMAT_VERSION, layout=json.dumps(layout.to_dict()),
+                robot=layout.robot, fingerprint=layout.fingerprint, dt=layout.dt, seed=seed,
+                settings=settings, command=command, chunk=chunk)
+            for name, shape in shapes.items():
+                file.create_dataset(name, shape, np.float32, compression='lzf', shuffle=True,
+                                    chunks=(min(n, 64), *(max(1, s) for s in shape[1:])))
+            file.create_dataset('complete', (-(-n // chunk),), bool)
+        return cls(path, 'r+')
+
+    def write(self, index: int, batch: Trajectories) -> None:
+        """Write chunk `index`, which starts at trajectory index * chunk."""
+        first = index * self.chunk
+        for field in fields(batch):
+            self._file[field.name][first:first + len(batch)] = getattr(batch, field.name)
+        self._file['complete'][index] = True
+        self._file.flush()
+
+    @property
+    def missing_chunks(self) -> list[int]:
+        """Chunks that have not been written yet."""
+        return np.flatnonzero(~self._file['complete'][:]).tolist()
+
+    def read(self, first: int = 0, last: int | None = None) -> Trajectories:
+        """Read trajectories `first` to `last` (exclusive). Raises TrajectoryError if not there."""
+        if self.missing_chunks:
+            raise TrajectoryError(f'{self.path}: {len(self.missing_chunks)} of '
+                                  f'{len(self._file["complete"])} chunks are missing; run the '
+                                  'same generate command again to complete it.')
+        return Trajectories(**{field.name: self._file[field.name][first:last]
+                               for field in fields(Trajectories)})
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> 'TrajectoryFile':
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self.close()

@@ -1,0 +1,271 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""
+The simulator node `/nerd_sim`: wiring only.
+
+The simulation runs in a thread of its own, callbacks in another, and the main thread waits for
+signals. Everything that touches the simulation runs in its thread, between two steps.
+"""
+
+from dataclasses import asdict
+import gc
+import logging
+import signal
+import sys
+import threading
+from time import perf_counter
+
+import rclpy
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import SetBool, Trigger
+
+from nerd_ros.nodes.commands import CommandSubscriptions, EffortCommands
+from nerd_ros.nodes.conversions import robot_description, urdf_tree
+from nerd_ros.nodes.diagnostics import DiagnosticsPublisher
+from nerd_ros.nodes.logs import RosLogHandler
+from nerd_ros.nodes.loop import SimulationLoop
+from nerd_ros.nodes.parameters import declare_parameters, SimParameters
+from nerd_ros.nodes.publishers import (ClockPublisher, JointStatePublisher, MarkerPublisher,
+                                       OdometryPublisher, publish_description, Schedule)
+
+VIEW_PERIOD = 1 / 30  # [s of wall time]
+# How long a thread may keep Python from the others: a step must not wait for a callback [s].
+SWITCH_INTERVAL = 2e-4
+
+
+class SimNode:
+    """
+    One simulation behind the topics and services of `node`.
+
+    Services: `~/reset` (std_srvs/Trigger) puts robot and obstacles back to their start and
+    forgets commands, while `/clock` goes on; `~/pause` (std_srvs/SetBool) holds steps and
+    `/clock` back. Raises ValueError, in one sentence, for a simulation that cannot be.
+    """
+
+    def __init__(self, node, parameters: SimParameters):
+        # Newton takes seconds to import; a wrong parameter is told before.
+        from nerd_ros.scene.simulation import Simulation
+        self.node, self.parameters = node, parameters
+        self.failed = False
+        self.simulation = simulation = Simulation(
+            parameters.robot, parameters.world, parameters.solver, parameters.model or None,
+            # A single robot steps faster here, and publishers keep views of its state.
+            device='cpu', guard=parameters.guard)
+        self._dt_ns = simulation.dt * 1e9
+        self._steps, self._time_ns, self._score = 0, 0, 0.0
+        self.commands = EffortCommands(
+            simulation.joint_names, simulation.layout.effort_limits,
+            parameters.command_timeout, parameters.timeout_reaction)
+        self.loop = SimulationLoop(
+            self._step, simulation.dt, parameters.real_time_factor, parameters.start_paused,
+            on_failure=self._report_failure)
+        self._finished = threading.Event()
+        self._create_publishers()
+        self._subscriptions = CommandSubscriptions(node, self.commands)
+        node.create_service(Trigger, '~/reset', self._reset)
+        node.create_service(SetBool, '~/pause', self._pause)
+        node.add_post_set_parameters_callback(self._apply_parameters)
+        # Wall time: diagnostics go on while the simulation is paused.
+        node.create_timer(1.0, self._each_second, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._viewer, self._next_view = None, 0.0
+        if parameters.gui:
+            from nerd_ros.scene.viewer import ViewerProcess
+            self._viewer = ViewerProcess(simulation, port=parameters.gui_port)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(node)
+        self._callbacks = threading.Thread(target=self._spin, name='callbacks', daemon=True)
+
+    def run(self) -> None:
+        """Simulate until the loop fails or a signal raises KeyboardInterrupt."""
+        if self._viewer is not None:
+            self._viewer.start()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        # What exists by now stays: collections need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        self._callbacks.start()
+        self.loop.start()
+        self._finished.wait()
+
+    def close(self) -> None:
+        """Stop the simulation, the view and the callbacks."""
+        self.loop.stop()
+        if self._viewer is not None:
+            self._viewer.stop()
+        self._finished.set()
+        self._executor.shutdown(timeout_sec=0.2)
+        if self._callbacks.is_alive():
+            self._callbacks.join(0.2)
+
+    def _create_publishers(self) -> None:
+        node, simulation, parameters = self.node, self.simulation, self.parameters
+        description = robot_description(simulation.spec.urdf_path)
+        base_frame = parameters.frame_prefix + urdf_tree(description)[0]
+        self._description_publisher = publish_description(node, description)
+        self._clock = ClockPublisher(node)
+        states = [JointStatePublisher(node, simulation, parameters.joint_states_topic)]
+        self._sole_topics = {'/clock', node.resolve_topic_name(parameters.joint_states_topic)}
+        if simulation.layout.floating:
+            states.append(
+                OdometryPublisher(node, simulation, parameters.world_frame, base_frame))
+        self._publishers = {'joint_state_rate': states, 'tf_rate': self._transforms(description),
+                            'marker_rate': []}
+        if simulation.obstacles:
+            self._publishers['marker_rate'].append(
+                MarkerPublisher(node, simulation, parameters.world_frame))
+        self._schedules = {name: Schedule(getattr(parameters, name)) for name in self._publishers}
+        self._due = list(zip(self._schedules.values(), self._publishers.values()))
+        facts = {name: value for name, value in asdict(parameters).items()
+                 if name in ('robot', 'world', 'solver', 'guard')}
+        if parameters.solver == 'neural':
+            facts['model'] = parameters.model or 'as shipped'
+        self._diagnostics = DiagnosticsPublisher(node, simulation, self.loop, facts)
+
+    def _transforms(self, description: str) -> list:
+        parameters = self.parameters
+        if parameters.publish_tf == 'none':
+            return []
+        try:
+            from nerd_ros.nodes.transforms import TransformPublisher
+        except ModuleNotFoundError as error:
+            self.node.get_logger().warning(
+                f'no transforms are published: {error.name} is not installed; it comes with a '
+                'ROS 2 desktop, elsewhere `make` builds it')
+            return []
+        return [TransformPublisher(
+            self.node, self.simulation, description, parameters.publish_tf == 'all',
+            parameters.world_frame, parameters.frame_prefix)]
+
+    def _step(self) -> None:
+        """Do one step: latch, advance, publish. In the simulation's thread."""
+        simulation = self.simulation
+        if self.commands.latch(self._time_ns * 1e-9):
+            simulation.set_effort(self.commands.effort)
+        simulation.step()
+        self._steps += 1
+        self._time_ns = time_ns = round(self._steps * self._dt_ns)
+        self._score = max(self._score, simulation.score)
+        self._clock.publish(time_ns)
+        for schedule, publishers in self._due:
+            if schedule.due(time_ns):
+                for publisher in publishers:
+                    publisher.publish(time_ns)
+        if self._viewer is not None and perf_counter() >= self._next_view:
+            self._next_view = perf_counter() + VIEW_PERIOD
+            self._viewer.publish()
+
+    def _reset(self, request, response):
+        def reset():
+            self.commands.clear()
+            self.simulation.reset()
+        self.loop.call(reset)
+        response.success, response.message = True, 'the simulation is back at its start'
+        return response
+
+    def _pause(self, request, response):
+        self.loop.pause(request.data)
+        response.success, response.message = True, 'paused' if request.data else 'running'
+        return response
+
+    def _apply_parameters(self, changed) -> None:
+        """Put parameters that were set at run time to use."""
+        for parameter in changed:
+            if not hasattr(self.parameters, parameter.name):
+                continue
+            setattr(self.parameters, parameter.name, parameter.value)
+            if parameter.name in self._schedules:
+                self._schedules[parameter.name].set_rate(parameter.value)
+        self.loop.real_time_factor = self.parameters.real_time_factor
+        self.commands.set_timeout(
+            self.parameters.command_timeout, self.parameters.timeout_reaction)
+
+    def _each_second(self) -> None:
+        score, self._score = self._score, 0.0
+        self._diagnostics.publish(self._time_ns, score, self._subscriptions.refused)
+        for topic in sorted(self._sole_topics):
+            others = self.node.count_publishers(topic) - 1
+            if others > 0:
+                self._sole_topics.remove(topic)
+                self.node.get_logger().warning(
+                    f'{others} other publisher(s) on {topic}: subscribers get a mixture of both')
+
+    def _report_failure(self) -> None:
+        self.failed = True
+        self.node.get_logger().fatal(f'the simulation stopped: {self.loop.failure!r}')
+        self._finished.set()
+
+    def _spin(self) -> None:
+        """Run callbacks until `close`; an error in one must not end them all."""
+        while not self._finished.is_set():
+            try:
+                self._executor.spin()
+            except Exception as error:
+                if not self._finished.is_set():
+                    self.node.get_logger().error(f'a callback failed: {error!r}',
+                                                 throttle_duration_sec=5.0)
+
+
+def main(args=None) -> int:
+    """Run the node until SIGINT or SIGTERM; returns the exit code."""
+    # Both are exceptions of the main thread, so that threads and the view end in order.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    simulator = None
+    try:
+        try:
+            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+            node = rclpy.create_node('nerd_sim')
+        except RuntimeError as error:  # of rcl: arguments or a parameter file it cannot read
+            print(f'nerd_sim: {error}', file=sys.stderr)
+            return 1
+        logging.getLogger('nerd_ros').addHandler(RosLogHandler(node.get_logger()))
+        simulator = _create(node)
+        if simulator is None:
+            return 1
+        simulator.run()
+        return int(simulator.failed)
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        # From here on it ends anyway; a second Ctrl-C would only leave a traceback.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        if simulator is not None:
+            simulator.close()
+        rclpy.try_shutdown()
+
+
+def _create(node) -> SimNode | None:
+    """Return the simulator, or None after a line that says why there cannot be one."""
+    try:
+        parameters = declare_parameters(node)
+        _refuse_sim_time(node)
+        simulator = SimNode(node, parameters)
+    except ValueError as error:
+        node.get_logger().fatal(str(error))
+        return None
+    node.get_logger().info(_greeting(simulator))
+    return simulator
+
+
+def _refuse_sim_time(node) -> None:
+    """Switch use_sim_time off: the node is the source of simulated time, not a follower."""
+    if node.get_parameter('use_sim_time').value:
+        node.get_logger().warning('use_sim_time is set to false here: this node publishes /clock; '
+                                  'set it to true for all other nodes')
+        node.set_parameters([Parameter('use_sim_time', value=False)])
+
+
+def _greeting(simulator: SimNode) -> str:
+    parameters, simulation = simulator.parameters, simulator.simulation
+    speed = (f'real-time factor {parameters.real_time_factor:g}'
+             if parameters.real_time_factor else 'as fast as it can')
+    return (f'robot {parameters.robot}, world {parameters.world}, solver {parameters.solver}, '
+            f'{1 / simulation.dt:.0f} Hz, {speed}')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,64 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Where robots, worlds, models and other files of the package lie, however it was installed."""
+
+from pathlib import Path
+import sys
+
+
+class ResourceError(ValueError):
+    """A file that was asked for is not there; the message says what there is."""
+
+
+def resource_path(*parts: str) -> Path:
+    """
+    Return the path of a file or folder of the package, such as ('worlds', 'empty.sdf').
+
+    Looked up in this order: the share folder of a ROS workspace, that of the Python environment,
+    the source tree. Raises ResourceError where none has it.
+    """
+    for root in _roots():
+        path = root.joinpath(*parts)
+        if path.exists():
+            return path
+    raise ResourceError(f'nerd_ros has no {"/".join(parts)}.')
+
+
+def find_named(kind: str, name_or_path: str, suffix: str) -> Path:
+    """
+    Return the path of a file given by name or by path.
+
+    A bare name ('empty') is a file of the package in folder `kind` ('worlds') with `suffix`
+    ('.sdf'); anything with a separator or the suffix is a path of the user's. Raises
+    ResourceError that names the path, or lists the names there are.
+    """
+    text = str(name_or_path)
+    if text.endswith(suffix) or '/' in text or '\\' in text:
+        path = Path(text).expanduser()
+        if not path.is_file():
+            raise ResourceError(f'{text} is not a file.')
+        return path
+    try:
+        return resource_path(kind, text + suffix)
+    except ResourceError:
+        known = ', '.join(names(kind, suffix)) or 'none'
+        raise ResourceError(
+            f'there is no {text}{suffix} among the {kind} of nerd_ros (there are: {known}); '
+            f'give one of these or a path that ends in {suffix}.') from None
+
+
+def names(kind: str, suffix: str) -> tuple[str, ...]:
+    """Return the names of the files of the package in folder `kind`, without `suffix`, sorted."""
+    return tuple(sorted({
+        path.name.removesuffix(suffix)
+        for root in _roots() for path in (root / kind).glob(f'*{suffix}')}))
+
+
+def _roots() -> list[Path]:
+    roots = [Path(sys.prefix, 'share', 'nerd_ros'), Path(__file__).resolve().parents[1]]
+    try:
+        from ament_index_python.packages import get_package_share_directory
+        roots.insert(0, Path(get_package_share_directory('nerd_ros')))
+    except (ImportError, LookupError, OSError):
+        pass  # no ROS here, or the package is not installed in its workspace
+    return roots

@@ -1,0 +1,150 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The one builder of robot and obstacles, for the node, the teacher and the evaluation."""
+
+from dataclasses import dataclass
+
+import newton
+from newton.solvers import SolverMuJoCo
+import numpy as np
+import warp as wp
+
+from nerd_ros.dynamics.layout import RobotLayout
+from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robots import add_robot, LABEL, robot_layout
+from nerd_ros.scene.urdf import read_urdf
+from nerd_ros.scene.world import World, plane_pose
+
+# Contact stiffness and damping, which Newton hands to MuJoCo as a critically damped constraint
+# of time constant 2 / damping = 0.01 s: twice the largest step in use, the smallest that MuJoCo
+# takes without stretching it.
+CONTACT_STIFFNESS = 1.0e4
+CONTACT_DAMPING = 200.0
+# MuJoCo's dry friction drives the velocity to zero at this rate, in shares of one solver step,
+# before it saturates. Faster is nearer to Coulomb's law, which turns with the velocity and not a
+# moment before; above 2 a semi-implicit step overshoots.
+FRICTION_RATE = 1.5
+FRICTION_SOLIMP = (0.99, 0.99, 0.001, 0.5, 2.0)
+# Contacts are looked for from this distance on [m].
+CONTACT_GAP = 0.02
+# Where a plane goes that a world does not have [m]; infinity would make NaN.
+FAR = -1.0e3
+
+
+@dataclass(frozen=True)
+class Scene:
+    """
+    A Newton model of equal worlds, the robot first in each, and where things lie in it.
+
+    World w has bodies w * body_stride to (w + 1) * body_stride - 1: first the robot's
+    `num_links` links, then the moving obstacles. Coordinates, dofs and shapes likewise: a state's
+    `joint_q` seen as (num_worlds, q_stride) starts with the robot's `layout.nq` coordinates.
+
+    Attributes:
+        model: the finalized Newton model.
+        spec, layout: the robot.
+        world: gravity and obstacles that every world was built from.
+        num_worlds: number of worlds W.
+        num_links: links of the robot, the base included.
+        body_names: robot links, then moving obstacles; length body_stride.
+        static_shapes: (W, K) indices of shapes that stand still and that the robot can touch.
+        ground_shapes: (W,) indices of the plane named `ground`; empty where there is none.
+    """
+
+    model: newton.Model
+    spec: RobotSpec
+    layout: RobotLayout
+    world: World
+    num_worlds: int
+    num_links: int
+    body_stride: int
+    q_stride: int
+    qd_stride: int
+    shape_stride: int
+    body_names: tuple[str, ...]
+    static_shapes: np.ndarray
+    ground_shapes: np.ndarray
+
+    def set_ground(self, planes: np.ndarray) -> None:
+        """
+        Place the plane `ground` of each world.
+
+        `planes` (W, 4): unit normal and offset [m] of the points x with normal . x = offset;
+        offset -inf takes the plane away. A running SolverMuJoCo has to be told by
+        `notify_model_changed(newton.ModelFlags.SHAPE_PROPERTIES)`. Raises ValueError where the
+        world has no plane of that name.
+        """
+        if not len(self.ground_shapes):
+            raise ValueError(f'world {self.world.name} has no plane named ground to be moved.')
+        poses = self.model.shape_transform.numpy()
+        for shape, plane in zip(self.ground_shapes, np.asarray(planes, float)):
+            poses[shape] = plane_pose(plane[:3], max(plane[3], FAR))
+        self.model.shape_transform.assign(poses)
+
+
+def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device=None) -> Scene:
+    """
+    Build `num_worlds` equal worlds with the robot and the obstacles of `world`.
+
+    Raises RobotError for a robot that cannot be used and ValueError for a wrong number of worlds.
+    """
+    if num_worlds < 1:
+        raise ValueError(f'a scene has at least one world, not {num_worlds}.')
+    template = newton.ModelBuilder(gravity=world.gravity)
+    SolverMuJoCo.register_custom_attributes(template)
+    template.rigid_gap = CONTACT_GAP
+    root = read_urdf(spec)
+    add_robot(template, spec, root)
+    layout = robot_layout(template, spec, root)
+    num_links, robot_shapes = template.body_count, template.shape_count
+    world.add_to(template)
+    _set_constraint_parameters(template, spec, robot_shapes, layout)
+
+    builder = newton.ModelBuilder(gravity=world.gravity)
+    SolverMuJoCo.register_custom_attributes(builder)
+    for _ in range(num_worlds):
+        builder.add_world(template)
+    model = builder.finalize(device=device)
+
+    stride = template.shape_count
+    first = np.arange(num_worlds, dtype=np.int32)[:, None] * stride
+    static = [s for s in range(robot_shapes, stride) if template.shape_body[s] == -1]
+    ground = [s for s in static if template.shape_label[s] == 'ground'
+              and template.shape_type[s] == newton.GeoType.PLANE]
+    return Scene(
+        model=model, spec=spec, layout=layout, world=world, num_worlds=num_worlds,
+        num_links=num_links, body_stride=template.body_count,
+        q_stride=template.joint_coord_count, qd_stride=template.joint_dof_count,
+        shape_stride=stride,
+        body_names=tuple(label.removeprefix(f'{LABEL}/') for label in template.body_label),
+        static_shapes=first + np.array(static, np.int32)[None, :],
+        ground_shapes=(first + np.array(ground, np.int32)[None, :]).reshape(-1))
+
+
+def mujoco_solver(model: newton.Model, **options) -> SolverMuJoCo:
+    """
+    SolverMuJoCo with the settings that teacher and scene share; `options` as in Newton.
+
+    Runge-Kutta of order 4 pays: with two steps per dt of 5 ms the double pendulum is off by
+    3e-5 rad after 50 ms, with the semi-implicit integrators at equal cost by 2e-3 rad.
+    """
+    settings = {'integrator': 'rk4', 'cone': 'pyramidal', **options}
+    return SolverMuJoCo(model, **settings)
+
+
+def _set_constraint_parameters(builder, spec: RobotSpec, robot_shapes: int,
+                               layout: RobotLayout) -> None:
+    """Give teacher and scene the same contact and dry friction constraints."""
+    attributes = builder.custom_attributes
+    for shape in range(builder.shape_count):
+        builder.shape_material_ke[shape] = CONTACT_STIFFNESS
+        builder.shape_material_kd[shape] = CONTACT_DAMPING
+        if shape < robot_shapes:
+            # Of two shapes the one with priority decides: contacts of the robot are the robot's.
+            attributes['mujoco:geom_priority'].values[shape] = 1
+    solref, solimp = (attributes[f'mujoco:{name}friction'] for name in ('solref', 'solimp'))
+    rate = FRICTION_RATE * spec.teacher.substeps / spec.dt
+    for dof in range(layout.num_base_dofs, layout.nqd):
+        # Negative values are stiffness (which friction does not have) and damping themselves.
+        solref.values[dof] = wp.vec2(-1.0, -rate)
+        solimp.values[dof] = solimp.dtype(*FRICTION_SOLIMP)

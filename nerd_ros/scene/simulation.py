@@ -1,0 +1,330 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Simulation: a robot in a world, stepped by the solver of your choice."""
+
+from pathlib import Path
+
+import newton
+import numpy as np
+import warp as wp
+
+from nerd_ros.scene.guard import Guard
+from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.scene import build_scene
+from nerd_ros.scene.solvers import analytic_solver, make_solver
+from nerd_ros.scene.split_solver import SplitSolver
+from nerd_ros.scene.world import World
+
+REACTIONS = ('hold', 'reset', 'analytic')
+
+
+class Simulation:
+    """
+    A robot and its world, `num_worlds` times, advanced by `step`.
+
+    Args:
+        robot: a RobotSpec, or the name or path of one.
+        world: a World, or the name or path of one.
+        solver: 'neural' (the robot's learned model), 'mujoco' or 'featherstone', with moving
+            obstacles as MuJoCo's in each case; or a function that makes a Newton solver for all
+            that is in the Scene it is given.
+        model: folder of the learned model; by default the one that ships for the robot.
+        num_worlds: number W of independent copies.
+        device: Warp device; by default the first GPU, else the CPU.
+        guard: what happens to a world whose step gave a robot state that is not finite or too
+            fast: 'hold' keeps the last good position at zero velocity, 'reset' puts the world
+            back to its start, 'analytic' lets the analytic solver go on, for all worlds and
+            until the next full reset.
+
+    Raises ValueError, in one sentence, for a robot, world, solver or model that cannot be used.
+
+    State, SI units; on the CPU the arrays are views of the running state, on a GPU copies:
+        joint_q (W, nq), joint_qd (W, nqd): of the robot, Newton's order (a floating base first:
+            position, quaternion xyzw; linear velocity of its centre of mass, angular velocity).
+        body_q (W, B, 7): world poses (position, quaternion xyzw) of the bodies `body_names`:
+            robot links, then moving obstacles.
+    """
+
+    def __init__(self, robot: RobotSpec | str, world: World | str = 'empty',
+                 solver='neural', model: Path | str | None = None, num_worlds: int = 1,
+                 device=None, guard: str = 'hold'):
+        if guard not in REACTIONS:
+            raise ValueError(f'unknown guard {guard!r}; known are {", ".join(REACTIONS)}.')
+        self.spec = robot if isinstance(robot, RobotSpec) else RobotSpec.load(robot)
+        self.world = world if isinstance(world, World) else World.load(world)
+        self.scene = build_scene(self.spec, self.world, num_worlds, device)
+        self.layout, self.num_worlds = self.scene.layout, num_worlds
+        self.guard = guard
+        self.guard_events = 0
+        """How many times the guard had to act; `last_guard_message` says why it did last."""
+        self.last_guard_message = ''
+        self.steps = 0
+        """Steps taken so far; `time` is this times `dt`."""
+
+        newton_model = self.scene.model
+        self._control = newton_model.control()
+        self._state, self._new = newton_model.state(), newton_model.state()
+        shape = (num_worlds, self.layout.num_dofs)
+        self._effort = wp.zeros(shape, dtype=float, device=newton_model.device)
+        self._applied = wp.zeros_like(self._effort)
+        self._limits = wp.array(self.layout.effort_limits, dtype=float,
+                                device=newton_model.device)
+        newton.eval_fk(newton_model, self._state.joint_q, self._state.joint_qd, self._state)
+        self._initial = newton_model.state()
+        self._initial.assign(self._state)
+
+        # Eight contacts are more than any pair of the shapes in use has.
+        self._pipeline = newton.CollisionPipeline(
+            newton_model, broad_phase='explicit',
+            rigid_contact_max=max(16, 8 * newton_model.shape_contact_pair_count))
+        self._contacts = self._pipeline.contacts()
+        self.solver = (solver(self.scene) if callable(solver)
+                       else make_solver(self.scene, solver, model))
+        """The Newton solver in use."""
+        self._guard = Guard(self.scene, getattr(self.solver, 'speed_limit', np.inf))
+        self._chosen = self.solver
+        self._phases = {self.solver: self._capture(self.solver)}
+        if guard == 'analytic':
+            self._analytic = analytic_solver(self.scene)
+            self._phases[self._analytic] = self._capture(self._analytic)
+
+    @property
+    def dt(self) -> float:
+        """Time of one step [s]."""
+        return self.spec.dt
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.steps * self.spec.dt
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Joints in the order of efforts and, behind a floating base, of coordinates."""
+        return self.layout.joint_names
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Robot links, then moving obstacles, as in `body_q`."""
+        return self.scene.body_names
+
+    @property
+    def obstacles(self):
+        """All obstacles of the world, static and moving."""
+        return self.world.obstacles
+
+    @property
+    def joint_q(self) -> np.ndarray:
+        """Coordinates of the robot, (W, nq) [rad, m]."""
+        return self._rows(self._state.joint_q)[:, :self.layout.nq]
+
+    @property
+    def joint_qd(self) -> np.ndarray:
+        """Velocities of the robot, (W, nqd) [rad/s, m/s]."""
+        return self._rows(self._state.joint_qd)[:, :self.layout.nqd]
+
+    @property
+    def body_q(self) -> np.ndarray:
+        """Poses in the world of links and moving obstacles, (W, B, 7) [m, quaternion xyzw]."""
+        return self._rows(self._state.body_q)
+
+    @property
+    def body_qd(self) -> np.ndarray:
+        """Velocity of the centre of mass and angular velocity, world, (W, B, 6) [m/s, rad/s]."""
+        return self._rows(self._state.body_qd)
+
+    @property
+    def effort(self) -> np.ndarray:
+        """Effort set for the next step, (W, A) [N m, N]."""
+        return self._effort.numpy()
+
+    @property
+    def applied_effort(self) -> np.ndarray:
+        """Effort that acted during the last step, (W, A) [N m, N]."""
+        return self._applied.numpy()
+
+    @property
+    def score(self) -> float:
+        """How far the last step lay from the training of the learned model; 0 without one."""
+        return getattr(self.solver, 'score', 0.0)
+
+    @property
+    def faults(self) -> np.ndarray:
+        """Worlds whose last step the guard refused, boolean (W,)."""
+        return self._guard.faults.numpy() != 0
+
+    def set_effort(self, values) -> None:
+        """
+        Set the effort of the next steps, `(A,)` for all worlds or `(W, A)`, clamped to the limits.
+
+        Raises ValueError on a wrong shape or a value that is not finite.
+        """
+        values = np.asarray(values, np.float32)
+        if values.shape not in (self._effort.shape, self._effort.shape[1:]):
+            raise ValueError(f'an effort has {self._effort.shape[1]} values, one per joint '
+                             f'({", ".join(self.joint_names)}), not shape {values.shape}.')
+        if not np.isfinite(values).all():
+            raise ValueError('an effort holds values that are not finite.')
+        limits = self.layout.effort_limits
+        self._effort.assign(np.broadcast_to(np.clip(values, -limits, limits), self._effort.shape))
+
+    def step(self, n: int = 1) -> None:
+        """Advance all worlds by `n` steps of `dt`; the effort is read once per step."""
+        for _ in range(n):
+            for phase in self._phases[self.solver]:
+                phase()
+            self.steps += 1
+            if self._guard.faults.numpy().any():
+                self._react()
+
+    def reset(self, world_mask: np.ndarray | None = None) -> None:
+        """
+        Put the worlds in `world_mask` (W,) back to their start, all of them by default.
+
+        Efforts become zero. Time goes on: it belongs to the run, see `reset_time`.
+        """
+        mask = self._mask(world_mask)
+        for name in ('joint_q', 'joint_qd', 'body_q', 'body_qd'):
+            self._write(name, mask, self._rows(getattr(self._initial, name)))
+        self._effort.assign(np.where(mask[:, None], 0.0, self._effort.numpy()))
+        if mask.all():
+            self.solver = self._chosen
+        self._forget(mask)
+
+    def reset_time(self) -> None:
+        """Let `time` start from zero."""
+        self.steps = 0
+
+    def set_state(self, joint_q, joint_qd, world_mask: np.ndarray | None = None) -> None:
+        """
+        Put the robots of the worlds in `world_mask` into a state; their history is forgotten.
+
+        `joint_q` (nq,) or (W, nq), `joint_qd` (nqd,) or (W, nqd). Obstacles stay as they are.
+        Raises ValueError on a wrong shape or a value that is not finite.
+        """
+        mask = self._mask(world_mask)
+        for name, values, size in (('joint_q', joint_q, self.layout.nq),
+                                   ('joint_qd', joint_qd, self.layout.nqd)):
+            values = np.asarray(values, np.float32)
+            if values.shape not in ((size,), (self.num_worlds, size)):
+                raise ValueError(f'{name} of {self.spec.name} has {size} values, not shape '
+                                 f'{values.shape}.')
+            if not np.isfinite(values).all():
+                raise ValueError(f'{name} holds values that are not finite.')
+            rows = self._rows(getattr(self._state, name)).copy()
+            rows[:, :size] = values
+            self._write(name, mask, rows)
+        newton.eval_fk(self.scene.model, self._state.joint_q, self._state.joint_qd, self._state)
+        self._forget(mask)
+
+    def set_ground(self, planes) -> None:
+        """Move the plane `ground` of each world; see `Scene.set_ground`."""
+        self.scene.set_ground(planes)
+        for solver in self._phases:
+            solver.notify_model_changed(newton.ModelFlags.SHAPE_PROPERTIES)
+
+    def save_state(self) -> dict[str, np.ndarray]:
+        """Copies of all coordinates and velocities, moving obstacles included, and of time."""
+        return {'joint_q': self._rows(self._state.joint_q).copy(),
+                'joint_qd': self._rows(self._state.joint_qd).copy(),
+                'steps': np.array(self.steps)}
+
+    def load_state(self, saved: dict[str, np.ndarray]) -> None:
+        """Go back to a saved state of the same scene; the history of the robot is forgotten."""
+        mask = self._mask(None)
+        for name in ('joint_q', 'joint_qd'):
+            self._write(name, mask, saved[name])
+        self.steps = int(saved['steps'])
+        newton.eval_fk(self.scene.model, self._state.joint_q, self._state.joint_qd, self._state)
+        self._forget(mask)
+
+    def _rows(self, array: wp.array) -> np.ndarray:
+        """One row per world of an array of the model, (W, n) or (W, n, k)."""
+        values = array.numpy()
+        return values.reshape(self.num_worlds, -1, *values.shape[1:])
+
+    def _write(self, name: str, mask: np.ndarray, rows: np.ndarray) -> None:
+        """Overwrite the rows of the worlds in `mask` in an array of the state."""
+        array = getattr(self._state, name)
+        values = self._rows(array).copy()
+        values[mask] = rows[mask]
+        array.assign(values.reshape(array.numpy().shape))
+
+    def _mask(self, world_mask) -> np.ndarray:
+        if world_mask is None:
+            return np.ones(self.num_worlds, bool)
+        mask = np.asarray(world_mask, bool)
+        if mask.shape != (self.num_worlds,):
+            raise ValueError(f'a world mask has {self.num_worlds} values, not shape {mask.shape}.')
+        return mask
+
+    def _forget(self, mask: np.ndarray) -> None:
+        """Clear what the solvers remember of the worlds in `mask`."""
+        # Newton's masks end with an entry for what belongs to no world.
+        world_mask = wp.array(np.append(mask, False), dtype=wp.bool, device=self.scene.model.device)
+        for solver in self._phases:
+            solver.reset(self._state, world_mask, flags=0)
+
+    def _capture(self, solver) -> list:
+        """Record the step of a solver; returns its phases, to be called in order."""
+        dt = self.spec.dt
+
+        def begin():
+            wp.launch(_latch, self._effort.shape, [
+                self._effort, self._limits, self.layout.num_base_dofs, self.scene.qd_stride,
+            ], [self._applied, self._control.joint_f], device=self.scene.model.device)
+            self._pipeline.collide(self._state, self._contacts)
+
+        def accept():
+            self._guard.accept(self._new, self._state)
+
+        if isinstance(solver, SplitSolver):
+            def before():
+                begin()
+                solver.prepare(self._state, self._control, self._contacts, dt)
+
+            def after():
+                solver.finish(self._state, self._new, dt)
+                accept()
+            phases = [before, solver.predict, after]
+        else:
+            def whole():
+                begin()
+                solver.step(self._state, self._new, self._control, self._contacts, dt)
+                accept()
+            phases = [whole]
+        # Once without capture: kernels are compiled and solvers allocate what they need.
+        for phase in phases:
+            phase()
+        self._state.assign(self._initial)
+        solver.reset(self._state, None, flags=0)
+        return [phase if phase == getattr(solver, 'predict', None) else _graph(phase)
+                for phase in phases]
+
+    def _react(self) -> None:
+        """Do what `guard` says about the worlds that had a fault in the last step."""
+        mask = self.faults
+        self.guard_events += int(mask.sum())
+        self.last_guard_message = self._guard.describe(int(np.argmax(mask)), self._new)
+        if self.guard == 'reset':
+            self.reset(mask)
+            return
+        if self.guard == 'analytic':
+            self.solver = self._analytic
+        self._forget(mask)
+
+
+def _graph(function):
+    """Record what `function` launches; returns a function that replays it."""
+    with wp.ScopedCapture() as capture:
+        function()
+    return lambda: wp.capture_launch(capture.graph)
+
+
+@wp.kernel
+def _latch(effort: wp.array2d[float], limits: wp.array[float], first_dof: int, qd_stride: int,
+           applied: wp.array2d[float], joint_f: wp.array[float]):
+    world, i = wp.tid()
+    value = wp.clamp(effort[world, i], -limits[i], limits[i])
+    applied[world, i] = value
+    joint_f[world * qd_stride + first_dof + i] = value

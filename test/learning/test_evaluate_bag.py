@@ -1,0 +1,115 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated against recorded motion: the recording of a known motion gives known errors."""
+
+from io import StringIO
+
+from bag_writing import message, swing, write_bag
+import numpy as np
+import pytest
+from rich.console import Console
+
+from nerd_ros.learning.bag_files import BagError
+from nerd_ros.learning.bags import read_bag
+from nerd_ros.learning.evaluate_bag import cut_windows, evaluate_bag, HOLD
+from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.scene import build_scene
+from nerd_ros.scene.teacher import TeacherRollouts
+from nerd_ros.scene.world import World
+
+RATE = 200
+
+
+@pytest.fixture(scope='module')
+def spec():
+    return RobotSpec.load('double_pendulum')
+
+
+@pytest.fixture(scope='module')
+def layout(spec):
+    return build_scene(spec, World.load('empty')).layout
+
+
+@pytest.fixture(scope='module')
+def teacher_bag(spec, tmp_path_factory):
+    """Recording of 2 s of the teacher's own motion under known efforts; measured is double."""
+    time = np.arange(0.0, 2.0, 1 / RATE)
+    effort = np.stack([0.8 * np.sin(7 * time), 0.5 * np.cos(11 * time)], 1)
+    joint_q, joint_qd = TeacherRollouts(spec, 1).rollout(
+        np.zeros((1, 2)), np.zeros((1, 2)), effort[None], np.array([[0.0, 0.0, 1.0, -np.inf]]))
+    names = ('shoulder', 'elbow')
+    return write_bag(tmp_path_factory.mktemp('bags') / 'teacher', {
+        '/joint_states': [message(t, names, q, qd, 2 * e) for t, q, qd, e in zip(
+            time, joint_q[0], joint_qd[0], effort)],
+        '/joint_commands': [message(t, names, effort=e) for t, e in zip(time, effort)]})
+
+
+def run(spec, bag, tmp_path, **options):
+    text = StringIO()
+    result = evaluate_bag(spec, bag, solvers=('mujoco',), output=tmp_path,
+                          console=Console(file=text, width=100), **options)
+    return result, text.getvalue()
+
+
+def test_the_solver_that_made_the_motion_follows_it(spec, teacher_bag, tmp_path):
+    result, text = run(spec, teacher_bag, tmp_path)
+    assert result.num_windows(0.05) == 20 and result.num_windows(1.0) == 10
+    for horizon, bound in ((0.05, 3e-3), (0.2, 0.01), (1.0, 0.02)):
+        assert (result.rms('mujoco')[round(horizon * RATE)] < bound).all()
+        assert (result.rms(HOLD)[round(horizon * RATE)] > 5 * bound).all()
+    for word in ('mujoco', HOLD, 'shoulder [rad]', 'elbow [rad]', '50 ms', '200 ms', '1 s',
+                 '10 windows', 'states: /joint_states', 'commanded effort'):
+        assert word in text
+    assert (tmp_path / 'teacher.png').stat().st_size > 10_000
+
+
+def test_effort_can_be_the_measured_one(spec, teacher_bag, tmp_path):
+    measured, _ = run(spec, teacher_bag, tmp_path, effort='measured')
+    commanded, _ = run(spec, teacher_bag, tmp_path)
+    np.testing.assert_allclose(measured.windows.effort, 2 * commanded.windows.effort, atol=1e-6)
+    assert (measured.rms('mujoco')[40] > 10 * commanded.rms('mujoco')[40]).all()
+
+
+def test_rms_is_over_what_was_recorded(spec, teacher_bag, tmp_path):
+    result, _ = run(spec, teacher_bag, tmp_path)
+    windows = result.windows
+    whole = windows.length >= 200
+    error = result.motion[HOLD][whole, 200] - windows.joint_q[whole, 200]
+    np.testing.assert_allclose(result.rms(HOLD)[200], np.sqrt(np.square(error).mean(0)))
+
+
+def test_windows_lie_within_segments(tmp_path, layout):
+    bag = write_bag(tmp_path / 'bag', swing(duration=2.5, skip=lambda t: 1.0 < t < 1.1))
+    recording = read_bag(bag, layout)
+    assert len(recording.segments) == 2
+    windows = cut_windows((recording,), 'commanded', 1000)
+    ends = windows.start + windows.length * layout.dt
+    assert not ((windows.start < 1.05) & (ends > 1.05)).any()
+    np.testing.assert_allclose(np.diff(windows.start)[:5], 0.1)
+    assert windows.length.min() >= 10 and windows.length.max() == 200
+    for k in range(len(windows.length)):
+        time = windows.start[k] + layout.dt * np.arange(windows.length[k] + 1)
+        np.testing.assert_allclose(windows.joint_q[k, :len(time), 0], np.sin(3 * time), atol=2e-3)
+
+
+def test_many_windows_are_thinned_and_bags_are_pooled(tmp_path, layout):
+    recordings = tuple(read_bag(write_bag(tmp_path / name, swing()), layout) for name in 'ab')
+    windows = cut_windows(recordings, 'measured', 7)
+    assert len(windows.length) == 7 and set(windows.source) == {0, 1}
+
+
+def test_refusals(spec, tmp_path, layout):
+    bag = write_bag(tmp_path / 'bag', {'/joint_states': swing()['/joint_states']})
+    with pytest.raises(BagError, match='no commanded effort was recorded; choose measured'):
+        run(spec, bag, tmp_path)
+    with pytest.raises(BagError, match='unknown'):
+        run(spec, bag, tmp_path, effort='felt')
+    with pytest.raises(BagError, match='no such file'):
+        run(spec, tmp_path / 'nothing', tmp_path)
+
+
+def test_recording_of_the_real_machine(spec, shared_data, tmp_path):
+    result, _ = run(spec, shared_data / 'double_pendulum' / 'sys_id_143524', tmp_path)
+    # Friction, delay and play of the real machine stay; see the figures of its makers.
+    assert (result.rms('mujoco')[40] < [0.08, 0.15]).all()
+    assert (result.rms('mujoco')[40] < 0.5 * result.rms(HOLD)[40]).all()

@@ -1,0 +1,75 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The trajectory file: what is written comes back, and misuse is one sentence."""
+
+import h5py
+import numpy as np
+import pytest
+
+from nerd_ros.dynamics.layout import JointLayout, RobotLayout, SlotLayout
+from nerd_ros.learning.trajectories import Trajectories, TrajectoryError, TrajectoryFile
+
+LAYOUT = RobotLayout(
+    robot='arm', dt=0.01, floating=False,
+    joints=(JointLayout('turn', 'continuous', -1e10, 1e10, 2.0),
+            JointLayout('slide', 'prismatic', 0.0, 1.0, 5.0)),
+    slots=(SlotLayout('hand', (0.0, 0.0, 0.1), 0.02),),
+    contact_threshold=0.1, base_com=(0.0, 0.0, 0.0), fingerprint='abc')
+
+
+def batch(count, steps=4):
+    rng = np.random.default_rng(count)
+    shapes = {'joint_q': (steps + 1, 2), 'joint_qd': (steps + 1, 2), 'effort': (steps, 2),
+              'contacts': (steps, 1, 7), 'jump': (steps, 2), 'gravity': (3,), 'base_pose': (7,),
+              'ground': (4,)}
+    return Trajectories(**{name: rng.normal(size=(count, *shape)).astype(np.float32)
+                           for name, shape in shapes.items()})
+
+
+def create(path, count=5, chunk=3):
+    return TrajectoryFile.create(path, LAYOUT, count, 4, seed=7, settings='{}',
+                                 command='nerd-ros generate arm', chunk=chunk)
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / 'new' / 'arm.h5'
+    first, second = batch(3), batch(2)
+    with create(path) as file:
+        assert file.missing_chunks == [0, 1]
+        file.write(1, second)
+        file.write(0, first)
+    with TrajectoryFile(path) as file:
+        assert (file.num_trajectories, file.steps, file.seed, file.chunk) == (5, 4, 7, 3)
+        assert file.layout == LAYOUT
+        assert file.command == 'nerd-ros generate arm'
+        everything, middle = file.read(), file.read(2, 4)
+    assert len(everything) == 5 and len(middle) == 2
+    for name, values in vars(everything).items():
+        expected = np.concatenate([getattr(first, name), getattr(second, name)])
+        assert np.array_equal(values, expected)
+        assert np.array_equal(getattr(middle, name), expected[2:4])
+
+
+def test_unfinished_files_are_not_read(tmp_path):
+    with create(tmp_path / 'arm.h5') as file:
+        file.write(0, batch(3))
+        with pytest.raises(TrajectoryError, match='arm.h5: 1 of 2 chunks are missing'):
+            file.read()
+
+
+def test_misuse_is_named(tmp_path):
+    with pytest.raises(TrajectoryError, match='gone.h5: no such'):
+        TrajectoryFile(tmp_path / 'gone.h5')
+    (tmp_path / 'text.h5').write_text('text')
+    with pytest.raises(TrajectoryError, match='text.h5: not an HDF5 file'):
+        TrajectoryFile(tmp_path / 'text.h5')
+    create(tmp_path / 'arm.h5').close()
+    with pytest.raises(TrajectoryError, match='arm.h5: exists already'):
+        create(tmp_path / 'arm.h5')
+    with h5py.File(tmp_path / 'arm.h5', 'r+') as file:
+        file.attrs['format_version'] = 99
+    with pytest.raises(TrajectoryError, match='arm.h5: format version 99'):
+        TrajectoryFile(tmp_path / 'arm.h5')
+    h5py.File(tmp_path / 'other.h5', 'w').close()
+    with pytest.raises(TrajectoryError, match='other.h5: format version None'):
+        TrajectoryFile(tmp_path / 'other.h5')

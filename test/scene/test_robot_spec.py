@@ -1,0 +1,87 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""RobotSpec: what it reads, and that every mistake is one sentence with file and field."""
+
+import pytest
+import yaml
+
+from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+
+
+@pytest.fixture
+def data():
+    return yaml.safe_load(RobotSpec.load('double_pendulum').source.read_text())
+
+
+def load(tmp_path, data):
+    path = tmp_path / 'robot.yaml'
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    return RobotSpec.load(path)
+
+
+def test_shipped_robot():
+    spec = RobotSpec.load('double_pendulum')
+    assert list(spec.joints) == ['shoulder', 'elbow']
+    assert spec.dt == 0.005
+    assert spec.joints['shoulder'].armature == pytest.approx(37 * 6.287203962819607e-05)
+    assert spec.urdf_path.is_file()
+
+
+def test_urdf_is_relative_to_the_file(tmp_path, data):
+    data['urdf'] = 'mine.urdf'
+    assert load(tmp_path, data).urdf_path == tmp_path / 'mine.urdf'
+
+
+def change(key, value):
+    def apply(data):
+        *path, last = key.split('.')
+        for part in path:
+            data = data[part]
+        data[last] = value
+    return apply
+
+
+@pytest.mark.parametrize('apply, words', [
+    (change('colour', 'red'), ['unknown field colour']),
+    (change('joints.shoulder.gear', 6), ['unknown field joints.shoulder.gear']),
+    (change('dt', '5 ms'), ['field dt', '5 ms']),
+    (change('dt', -0.005), ['field dt', 'greater than 0']),
+    (change('dt', float('nan')), ['field dt', 'finite']),
+    (change('base.type', 'flying'), ['field base.type', 'fixed', 'floating']),
+    (change('base.pose', [0.0, 0.0]), ['field base.pose']),
+    (change('teacher.substeps', 2.5), ['field teacher.substeps']),
+    (change('sampling.velocity', [1.0]), ['sampling.velocity', 'one per joint']),
+    (change('sampling.hold', [9, 3]), ['hold', '9 is above 3']),
+    (change('sampling.passive_share', 1.5), ['sampling.passive_share', 'less than or equal to 1']),
+    (change('name', 'my robot'), ['field name']),
+    (lambda data: data.pop('urdf'), ['field urdf is missing']),
+])
+def test_mistakes_are_named(tmp_path, data, apply, words):
+    apply(data)
+    with pytest.raises(RobotError) as caught:
+        load(tmp_path, data)
+    message = str(caught.value)
+    assert 'robot.yaml' in message and '\n' not in message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize('text, words', [
+    ('name: [unclosed', ['line 1']),
+    ('just text', ['mapping']),
+    ('', ['mapping']),
+])
+def test_broken_yaml(tmp_path, text, words):
+    path = tmp_path / 'robot.yaml'
+    path.write_text(text)
+    with pytest.raises(RobotError) as caught:
+        RobotSpec.load(path)
+    for word in ('robot.yaml', *words):
+        assert word in str(caught.value)
+
+
+def test_missing_robots():
+    with pytest.raises(RobotError, match='nowhere.yaml'):
+        RobotSpec.load('/tmp/nowhere.yaml')
+    with pytest.raises(RobotError, match='double_pendulum'):
+        RobotSpec.load('no_such_robot')

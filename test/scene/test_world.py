@@ -1,0 +1,184 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""SDF worlds: what is read, what is warned of, and that every mistake is one sentence."""
+
+import logging
+import math
+
+import numpy as np
+import pytest
+
+from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.scene import build_scene
+from nerd_ros.scene.world import plane_pose, World, WorldError
+
+BOX = """
+<model name="crate">
+  <pose>1 2 3 0 0 0</pose>
+  <link name="link">
+    <inertial><mass>2</mass></inertial>
+    <collision name="c"><geometry><box><size>1 2 3</size></box></geometry></collision>
+  </link>
+</model>
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return the world of some text inside of <world>."""
+    def from_text(text, whole=False):
+        path = tmp_path / 'my.sdf'
+        path.write_text(text if whole else
+                        f'<sdf version="1.9"><world name="my">{text}</world></sdf>')
+        return World.load(path)
+    return from_text
+
+
+@pytest.mark.parametrize('name', ['empty', 'obstacles'])
+def test_shipped_worlds_are_free_of_warnings(name, caplog):
+    with caplog.at_level(logging.WARNING):
+        world = World.load(name)
+    assert not caplog.records
+    assert world.obstacles[0].name == 'ground' and world.obstacles[0].shape == 'plane'
+
+
+def test_obstacles_of_the_shipped_world():
+    world = World.load('obstacles')
+    masses = [o.mass for o in world.moving]
+    assert min(masses) == 0.2 and max(masses) == 2.0
+    assert {o.shape for o in world.moving} == {'box', 'sphere'}
+    scene = build_scene(RobotSpec.load('double_pendulum'), world, 2)
+    moving = scene.model.body_mass.numpy().reshape(2, -1)[:, scene.num_links:]
+    assert moving == pytest.approx(np.tile(masses, (2, 1)))
+    assert scene.body_names[scene.num_links:] == tuple(o.name for o in world.moving)
+
+
+def test_box(read):
+    crate, = read(BOX).obstacles
+    assert (crate.name, crate.shape, crate.size) == ('crate', 'box', (1.0, 2.0, 3.0))
+    assert crate.pose == pytest.approx((1, 2, 3, 0, 0, 0, 1))
+    assert not crate.static and crate.mass == 2.0 and crate.friction == 1.0
+    assert np.diag(crate.inertia) == pytest.approx([2 / 12 * 13, 2 / 12 * 10, 2 / 12 * 5])
+
+
+def test_poses_of_model_link_and_collision_add_up(read):
+    text = BOX.replace('1 2 3 0 0 0</pose>', '1 0 0 0 0 1.5707963</pose>') \
+              .replace('<link name="link">', '<link name="link"><pose>1 0 0 0 0 0</pose>') \
+              .replace('<collision name="c">',
+                       '<collision name="c"><pose degrees="true">0 0 1 0 0 90</pose>')
+    assert read(text).obstacles[0].pose == pytest.approx((1, 1, 1, 0, 0, 1, 0), abs=1e-6)
+
+
+def test_inertia_is_turned_into_the_frame_of_the_shape(read):
+    text = BOX.replace(
+        '<mass>2</mass>',
+        '<mass>2</mass><pose>0.1 0 0 0 0 0</pose>'
+        '<inertia><ixx>1</ixx><iyy>2</iyy><izz>2.5</izz></inertia>').replace(
+        '<collision name="c">', '<collision name="c"><pose degrees="1">0 0 0 0 0 90</pose>')
+    crate, = read(text).obstacles
+    assert crate.com == pytest.approx((0.0, -0.1, 0.0), abs=1e-6)
+    assert np.array(crate.inertia) == pytest.approx(np.diag([2.0, 1.0, 2.5]), abs=1e-6)
+
+
+def test_plane_sphere_friction_and_gravity(read):
+    world = read("""
+        <gravity>0 0 -1.62</gravity>
+        <model name="slope"><static>1</static><link name="l"><collision name="c">
+          <geometry><plane><normal>1 0 0</normal></plane></geometry>
+          <surface><friction><ode><mu>0.3</mu></ode></friction></surface>
+        </collision></link></model>
+        <model name="ball"><link name="l"><inertial><mass>5</mass></inertial>
+          <collision name="c"><geometry><sphere><radius>0.2</radius></sphere></geometry>
+          </collision></link></model>""")
+    slope, ball = world.obstacles
+    assert world.gravity == (0.0, 0.0, -1.62)
+    assert slope.static and slope.friction == 0.3
+    assert slope.pose == pytest.approx(plane_pose((1, 0, 0), 0.0), abs=1e-6)
+    assert ball.size == (0.2,) and ball.inertia[0][0] == pytest.approx(0.4 * 5 * 0.04)
+    scene = build_scene(RobotSpec.load('double_pendulum'), world)
+    assert scene.model.gravity.numpy()[0] == pytest.approx([0, 0, -1.62])
+
+
+def test_static_models_may_have_many_collisions(read):
+    text = BOX.replace('<pose>', '<static>true</static><pose>').replace(
+        '</link>', '<collision name="d"><geometry><sphere><radius>1</radius></sphere></geometry>'
+                   '</collision></link>')
+    assert [o.name for o in read(text).obstacles] == ['crate/c', 'crate/d']
+
+
+@pytest.mark.parametrize('extra, name', [
+    ('<light name="sun"/>', 'light'),
+    ('<physics type="ode"/>', 'physics'),
+    ('<include><uri>model://x</uri></include>', 'include'),
+    (BOX.replace('1 2 3 0', '1 2 3 0', 1).replace('<pose>', '<pose relative_to="a">'),
+     'relative_to'),
+    (BOX.replace('</link>', '<sensor name="s" type="imu"/></link>'), 'sensor'),
+    (BOX.replace('</model>', '<joint name="j" type="fixed"/></model>'), 'joint'),
+    (BOX.replace('</link>', '<visual name="v"><geometry><mesh/></geometry></visual></link>'),
+     'visual'),
+    (BOX.replace('</link>', '<visual name="v"><geometry><sphere><radius>1</radius></sphere>'
+                            '</geometry></visual></link>'), 'visual'),
+])
+def test_what_has_no_effect_is_warned_of_by_name_and_line(read, extra, name, caplog):
+    with caplog.at_level(logging.WARNING):
+        read(extra)
+    found = [r.getMessage() for r in caplog.records if name in r.getMessage()]
+    assert len(found) == 1 and 'my.sdf, line' in found[0]
+
+
+def test_visual_like_the_collision_is_silent(read, caplog):
+    with caplog.at_level(logging.WARNING):
+        read(BOX.replace('</link>', '<visual name="v"><geometry><box><size>1 2 3</size></box>'
+                                    '</geometry></visual></link>'))
+    assert not caplog.records
+
+
+@pytest.mark.parametrize('text, words', [
+    (BOX.replace('<inertial><mass>2</mass></inertial>', ''), ['crate', '<mass>']),
+    (BOX.replace('<mass>2', '<mass>0'), ['mass', 'positive']),
+    (BOX.replace('<size>1 2 3', '<size>1 -2 3'), ['size', 'positive']),
+    (BOX.replace('<size>1 2 3', '<size>1 2'), ['size', '3 finite']),
+    (BOX.replace('1 2 3 0 0 0', '1 2 nan 0 0 0'), ['pose', 'finite']),
+    (BOX.replace('1 2 3 0 0 0', 'here'), ['pose', 'here']),
+    (BOX + BOX, ['two models', 'crate']),
+    (BOX.replace('<box><size>1 2 3</size></box>', '<plane/>'), ['plane', 'static']),
+    (BOX.replace('<box><size>1 2 3</size></box>', '<mesh/>'), ['crate', '<mesh>']),
+    (BOX.replace('<box><size>1 2 3</size></box>', '<box/>'), ['<box>', '<size>']),
+    (BOX.replace('name="crate"', ''), ['<model>', 'no name']),
+    (BOX.replace('</link>', '<collision name="d"><geometry><box><size>1 1 1</size></box>'
+                            '</geometry></collision></link>'), ['crate', '2 collisions']),
+    ('<model name="a"><static>maybe</static></model>', ['static', 'maybe']),
+    ('<model name="a"><static>true</static></model>', ['a', 'no <link>']),
+    ('<model name="a"><static>true</static><link name="l"/></model>', ['no <collision>']),
+    ('<gravity>down</gravity>', ['gravity', 'down']),
+])
+def test_mistakes_are_named(read, text, words):
+    with pytest.raises(WorldError) as caught:
+        read(text)
+    message = str(caught.value)
+    assert 'my.sdf, line' in message and '\n' not in message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize('text', ['<sdf><world name="a">', '', 'text', '<sdf version="1.9"/>',
+                                  '<robot name="a"/>'])
+def test_broken_files(read, text):
+    with pytest.raises(WorldError, match='my.sdf'):
+        read(text, whole=True)
+
+
+def test_missing_worlds():
+    with pytest.raises(WorldError, match='nowhere.sdf'):
+        World.load('/tmp/nowhere.sdf')
+    with pytest.raises(WorldError, match='obstacles'):
+        World.load('no_such_world')
+
+
+@pytest.mark.parametrize('angle', [0.0, 1.0, math.pi])
+def test_plane_pose(angle):
+    normal = np.array([math.sin(angle), 0.0, math.cos(angle)])
+    x, y, z, qx, qy, qz, qw = plane_pose(normal, 0.5)
+    assert (x, y, z) == pytest.approx(tuple(0.5 * normal))
+    up = (2 * (qx * qz + qw * qy), 2 * (qy * qz - qw * qx), 1 - 2 * (qx * qx + qy * qy))
+    assert up == pytest.approx(tuple(normal), abs=1e-6)
