@@ -14,12 +14,10 @@ class Stream:
     """History of W robots that are simulated step by step, and their last score."""
 
     def __init__(self, model: 'NerdModel', num_worlds: int):
-        config, device = model.config, model.token_mean.device
-        self.caches = [torch.zeros(2, num_worlds, span, config.width, device=device)
-                       for span in config.spans]
-        ages = max(config.spans)
-        self.known = torch.zeros(num_worlds, ages, dtype=torch.bool, device=device)
-        self.score = torch.zeros(num_worlds, device=device)
+        config, zeros = model.config, model.token_mean.new_zeros
+        self.caches = [zeros(2, num_worlds, span, config.width) for span in config.spans]
+        self.known = zeros(num_worlds, max(config.spans), dtype=torch.bool)
+        self.score = zeros(num_worlds)
         """Distance of the last token from the training data, see `NerdModel.ood_score`."""
 
     def reset(self, world_mask: Tensor | None = None) -> None:

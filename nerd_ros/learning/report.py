@@ -57,7 +57,7 @@ def evaluation_tables(evaluation) -> list[Table | Text]:
                         f'{steps * evaluation.layout.dt:.2f} s of passive motion, '
                         f'{evaluation.count} rollouts each', box=SIMPLE_HEAD, collapse_padding=True)
     table.add_column('motion', no_wrap=True)
-    for name in (*map(_name, joints), 'mean', 'median', 'at end', 'in card'):
+XX
         table.add_column(escape(name), justify='right')
     for kind, passive in evaluation.passive.items():
         table.add_row(f'{kind}:')

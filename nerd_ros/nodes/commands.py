@@ -26,9 +26,8 @@ class EffortCommands:
     Commands may come from any thread at any time; `latch`, called once per step, is the only
     place where they take effect. A joint without a new command for `timeout` s of simulated time
     keeps its effort (`reaction` 'hold') or gets zero ('zero'); timeout 0 means never.
-
-    Attributes:
-        effort: (A,) in effect since the last `latch`, clamped to `limits` (A,) [N m or N].
+    `effort` (A,) is what is in effect since the last `latch`, clamped to `limits` (A,)
+    [N m or N].
     """
 
     def __init__(self, joint_names, limits, timeout: float = 0.5, reaction: str = 'zero'):
@@ -174,5 +173,5 @@ class CommandSubscriptions:
 
 
 def _shown(name: str) -> str:
-    """A name from outside, fit for one line of a log."""
+    """Return a name from outside so that it fits into one line of a log."""
     return ascii(name) if len(name) <= 40 else f'{ascii(name[:40])}...'

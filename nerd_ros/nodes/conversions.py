@@ -50,7 +50,7 @@ def robot_description(path: Path) -> str:
 
 
 def urdf_tree(description: str) -> tuple[str, tuple[UrdfJoint, ...]]:
-    """Base link and joints of a URDF text."""
+    """Return the base link and the joints of a URDF text."""
     root = ElementTree.fromstring(description)
     joints = []
     for joint in root.findall('joint'):

@@ -64,7 +64,7 @@ class SimulationLoop:
 
     @property
     def real_time_factor(self) -> float:
-        """Simulated over wall time that is wanted."""
+        """Wanted ratio of simulated to wall time."""
         return self._factor
 
     @real_time_factor.setter

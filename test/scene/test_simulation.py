@@ -183,7 +183,7 @@ def test_solvers_are_interchangeable(world):
     places = []
     for solver in ('mujoco', 'featherstone', perfect):
         simulation = Simulation(spec, world, solver, num_worlds=2)
-        simulation.set_state([-0.6, -0.2], [3.0, 0.0])
+        simulation.set_state([0.0, -0.2], [4.0, 0.0])
         simulation.set_effort([0.4, 0.1])
         simulation.step(40)
         places.append(np.concatenate([simulation.joint_q[0], simulation.body_q[0, 3:].ravel()]))

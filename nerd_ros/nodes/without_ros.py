@@ -1,0 +1,48 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Scene and view in real time on machines that have no ROS 2; nothing is published."""
+
+from threading import Event
+from time import perf_counter
+
+from nerd_ros.nodes.loop import SimulationLoop
+
+VIEW_PERIOD = 1 / 30  # [s of wall time]
+
+
+def simulate(robot: str, world: str, solver: str, model: str, gui: bool) -> int:
+    """
+    Simulate until Ctrl-C; returns the exit code.
+
+    The arguments are those of the node. Raises ValueError, in one sentence, for a simulation that
+    cannot be.
+    """
+    from nerd_ros.scene.simulation import Simulation
+    from nerd_ros.scene.viewer import ViewerProcess
+    print('There is no ROS 2 here and no wheels of it for this machine: the scene is simulated '
+          'and shown, nothing is published. README.md says where there are.', flush=True)
+    simulation = Simulation(robot, world, solver, model or None)
+    view = ViewerProcess(simulation) if gui else None
+    finished = Event()
+    next_picture = 0.0
+
+    def step():
+        nonlocal next_picture
+        simulation.step()
+        if view is not None and perf_counter() >= next_picture:
+            next_picture = perf_counter() + VIEW_PERIOD
+            view.publish()
+
+    loop = SimulationLoop(step, simulation.dt, on_failure=finished.set)
+    if view is not None:
+        view.start()
+    loop.start()
+    try:
+        finished.wait()
+        print(f'the simulation stopped: {loop.failure!r}')
+    except KeyboardInterrupt:
+        pass
+    loop.stop()
+    if view is not None:
+        view.stop()
+    return int(loop.failure is not None)

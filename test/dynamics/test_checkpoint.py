@@ -1,0 +1,93 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""A model comes back as it was saved, and whatever cannot be loaded says why."""
+
+from dataclasses import replace
+
+from dynamics.conftest import random_inputs
+import pytest
+from safetensors.torch import load_file, save_file
+import torch
+import yaml
+
+from nerd_ros.dynamics.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from nerd_ros.dynamics.layout import RobotLayout
+
+
+@pytest.fixture
+def folder(model, tmp_path):
+    """Return the folder of a saved model."""
+    save_checkpoint(tmp_path / 'saved', model, {'command': 'nerd-ros train', 'seed': 3})
+    return tmp_path / 'saved'
+
+
+def test_a_loaded_model_predicts_the_same(model, folder):
+    loaded = load_checkpoint(folder, model.layout)
+    inputs = random_inputs(model.layout, 3)
+    for mine, theirs in zip(model.step(model.start(3), *inputs),
+                            loaded.step(loaded.start(3), *inputs)):
+        assert torch.equal(mine, theirs)
+    assert loaded.card == {'command': 'nerd-ros train', 'seed': 3}
+
+
+def test_a_layout_survives_the_card(layout):
+    assert RobotLayout.from_dict(yaml.safe_load(yaml.safe_dump(layout.to_dict()))) == layout
+
+
+def test_another_robot_is_refused_with_what_differs(model, folder):
+    joint = replace(model.layout.joints[0], effort_limit=9.0)
+    other = replace(model.layout, dt=0.02, joints=(joint, *model.layout.joints[1:]))
+    with pytest.raises(CheckpointError) as error:
+        load_checkpoint(folder, other)
+    text = str(error.value)
+    assert f'dt: {model.layout.dt} against 0.02' in text
+    assert f'joint {joint.name}, effort_limit' in text
+
+
+def test_another_kinematic_tree_is_refused(model, folder):
+    with pytest.raises(CheckpointError, match='kinematic tree'):
+        load_checkpoint(folder, replace(model.layout, fingerprint='c' * 64))
+
+
+def spoil_card(change):
+    def spoil(folder):
+        card = yaml.safe_load((folder / 'model.yaml').read_text())
+        change(card)
+        (folder / 'model.yaml').write_text(yaml.safe_dump(card))
+    return spoil
+
+
+def spoil_weights(change):
+    def spoil(folder):
+        weights = load_file(folder / 'model.safetensors')
+        change(weights)
+        save_file(weights, folder / 'model.safetensors')
+    return spoil
+
+
+SPOILED = {
+    'no card': (lambda f: (f / 'model.yaml').unlink(), 'model.yaml: no such file'),
+    'no weights': (lambda f: (f / 'model.safetensors').unlink(), 'safetensors: no such file'),
+    'not YAML': (lambda f: (f / 'model.yaml').write_text('a: [b'), 'not a YAML file'),
+    'binary card': (lambda f: (f / 'model.yaml').write_bytes(b'\xff\xfe\x00'), 'not a YAML file'),
+    'not a card': (lambda f: (f / 'model.yaml').write_text('- 1'), 'not a model card'),
+    'cut weights': (lambda f: (f / 'model.safetensors').write_bytes(
+        (f / 'model.safetensors').read_bytes()[:-100]), 'not a safetensors file'),
+    'pickle': (lambda f: torch.save({'a': torch.ones(2)}, f / 'model.safetensors'),
+               'not a safetensors file'),
+    'future version': (spoil_card(lambda c: c.update(format_version=99)), 'format_version 99'),
+    'no layout': (spoil_card(lambda c: c.pop('layout')), "'layout'"),
+    'odd width': (spoil_card(lambda c: c['network'].update(width=31)), 'width 31'),
+    'other width': (spoil_card(lambda c: c['network'].update(width=64)), 'do not belong'),
+    'missing tensor': (spoil_weights(lambda w: w.pop('token_mean')), 'token_mean'),
+    'NaN': (spoil_weights(lambda w: w['token_mean'].fill_(float('nan'))), 'not finite'),
+}
+
+
+@pytest.mark.parametrize('case', SPOILED)
+def test_a_spoiled_model_gives_one_clear_error(folder, case):
+    spoil, message = SPOILED[case]
+    spoil(folder)
+    with pytest.raises(CheckpointError, match=message) as error:
+        load_checkpoint(folder)
+    assert str(folder) in str(error.value)

@@ -1,0 +1,62 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""How the node starts, fails and ends."""
+
+import signal
+
+import pytest
+from running_node import RunningNode, START_TIMEOUT, wait_for
+from sensor_msgs.msg import JointState
+from yaml import safe_load
+
+from nerd_ros.nodes.parameters import SimParameters
+from nerd_ros.resources import resource_path
+
+
+@pytest.mark.parametrize('argument, told', [
+    ('robot:=nobody', 'nobody'),
+    ('world:=nowhere', 'nowhere'),
+    ('solver:=magic', 'parameter solver'),
+    ('real_time_factor:=-1.0', 'parameter real_time_factor'),
+    ('real_time_factor:=1', 'parameter real_time_factor has to be a number with a decimal point'),
+    ('--params-file /nowhere.yaml', '/nowhere.yaml'),
+])
+def test_a_bad_argument_gives_one_line(argument, told):
+    node = RunningNode('solver:=mujoco', argument)
+    code = node.process.wait(START_TIMEOUT)
+    lines = [line for line in node.output_at_end().splitlines() if line.strip()]
+    assert code == 1
+    # rcl has a line of its own on arguments that it cannot parse.
+    assert told in lines[-1] and len(lines) <= 2 and 'Traceback' not in node.output
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_ends_on_a_signal(listener, number):
+    states = listener.collect(JointState, '/ending/joint_states')
+    node = RunningNode('-r __ns:=/ending', 'solver:=mujoco', 'use_sim_time:=true')
+    try:
+        wait_for(lambda: states or node.process.poll() is not None, 'states', START_TIMEOUT)
+        code, took = node.end(number)
+    finally:
+        node.kill()
+    assert code == 0, node.output
+    assert 'Traceback' not in node.output
+    assert 'use_sim_time is set to false' in node.output
+    # A second is promised; the rest is for busy machines.
+    assert took < 3.0
+
+
+def test_ends_on_a_signal_while_it_starts():
+    node = RunningNode('solver:=mujoco')
+    try:
+        wait_for(lambda: '.so' in open(f'/proc/{node.process.pid}/maps').read()
+                 and 'warp' in open(f'/proc/{node.process.pid}/maps').read(), 'the import of warp')
+        code, took = node.end(signal.SIGINT)
+    finally:
+        node.kill()
+    assert code == 0 and 'Traceback' not in node.output, node.output
+
+
+def test_sim_yaml_lists_the_parameters_with_their_defaults():
+    file = safe_load(resource_path('config', 'sim.yaml').read_text())
+    assert file['/**']['ros__parameters'] == vars(SimParameters())
