@@ -81,7 +81,7 @@ $(DONE)/interfaces: $(DONE)/packages $(shell find interfaces -type f)
 	wheels) \
 	  echo '-- ROS 2 interface packages (two minutes)'; \
 	  export AMENT_PREFIX_PATH=$(CURDIR)/$(VENV) CMAKE_PREFIX_PATH=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; \
-	  unset MAKEFLAGS; colcon --log-base .make/log build --merge-install --install-base $(VENV) --build-base $(DONE)/build \
+	  unset MAKEFLAGS; colcon --log-level error --log-base .make/log build --merge-install --install-base $(VENV) --build-base $(DONE)/build \
 	    --base-paths $(INTERFACES) $(WHEEL_INTERFACES) \
 	    --cmake-args -DBUILD_TESTING=OFF -DPython3_EXECUTABLE=$(PYTHON_OF_VENV) \
 	      -DCMAKE_PROJECT_INCLUDE=$(CURDIR)/interfaces/wheels/wheels.cmake ;; \

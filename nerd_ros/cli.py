@@ -80,7 +80,9 @@ def evaluate(
         divergence_count: Annotated[int, typer.Option(
             help='Rollouts under random efforts; 0 skips them.')] = 1000,
         divergence_steps: Annotated[int, typer.Option(help='Steps of these.')] = 1000,
-        output: Annotated[Path, typer.Option(help='Folder of the picture.')] = Path('.')):
+        output: Annotated[Path, typer.Option(help='Folder of the picture.')] = Path('.'),
+        write_card: Annotated[bool, typer.Option(
+            '--write-card', help='Write the figures into the card of --model.')] = False):
     """Compare a model with its teacher, or with recordings of the real robot."""
     output.mkdir(parents=True, exist_ok=True)
     if bag:
@@ -89,7 +91,7 @@ def evaluate(
     else:
         from nerd_ros.learning.evaluate import evaluate as run
         run(robot, model, count=count, seed=seed, divergence_count=divergence_count,
-            divergence_steps=divergence_steps, output=output)
+            divergence_steps=divergence_steps, output=output, write_card=write_card)
 
 
 @app.command()
@@ -139,7 +141,7 @@ def _start_rviz(namespace: str) -> None:
 
 
 def _command() -> str:
-    """The command line as typed, for the card of what it makes."""
+    """Return the command line as typed, for the card of what it makes."""
     return shlex.join(['nerd-ros', *sys.argv[1:]])
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 import torch
 
-from nerd_ros.dynamics.checkpoint import load_checkpoint
+from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.layout import RobotLayout
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning import report
@@ -92,6 +92,7 @@ class Evaluation:
 
     layout: RobotLayout
     count: int
+    seed: int
     passive: dict[str, PassiveMotion]
     divergence: Divergence | None
     cost: dict[str, Cost]
@@ -100,7 +101,9 @@ class Evaluation:
     @property
     def metrics(self) -> dict[str, float]:
         """Return the figures by the names that they have under `metrics` in a model card."""
-        figures = {_error_key(kind): motion.mean(NEURAL) for kind, motion in self.passive.items()}
+        figures = {'rollouts': self.count, 'seed': self.seed}
+        for kind, motion in self.passive.items():
+            figures[_error_key(kind)] = round(motion.mean(NEURAL), 5)
         if self.divergence is not None:
             figures['diverged'] = self.divergence.diverged
             figures['divergence_rollouts'] = self.divergence.rollouts
@@ -126,7 +129,7 @@ def _error_key(kind: str) -> str:
 def evaluate(robot: str | RobotSpec, model: str | Path | NerdModel | None = None, *,
              count: int = 256, seed: int = 1, divergence_count: int = 1000,
              divergence_steps: int = 1000, output: str | Path | None = None,
-             console: Console | None = None) -> Evaluation:
+             write_card: bool = False, console: Console | None = None) -> Evaluation:
     """
     Print how a learned model compares with its teacher.
 
@@ -138,16 +141,22 @@ def evaluate(robot: str | RobotSpec, model: str | Path | NerdModel | None = None
         divergence_count, divergence_steps: rollouts under random efforts, and their steps; no
             rollouts skips them.
         output: folder for a picture of the error over time, `<robot>.png`; None draws nothing.
+        write_card: also write the figures into the card in the folder `model`.
         console: where to print.
 
     Raises the ValueError of the robot or model that cannot be used.
     """
     console = console or Console()
+    if count < 1 or divergence_count < 0 or divergence_steps < 1:
+        raise ValueError(f'{count} rollouts, {divergence_count} under random efforts of '
+                         f'{divergence_steps} steps: give at least 1, 0 and 1.')
+    if write_card and not isinstance(model, (str, Path)):
+        raise ValueError('name the folder of the model whose card is to be written.')
     spec = robot if isinstance(robot, RobotSpec) else RobotSpec.load(robot)
     if spec.sampling is None:
         raise RobotError(f'{spec.source}: the section sampling is missing; it says from which '
                          'states a model is tested.')
-    teacher = TeacherRollouts(spec, max(count, 1))
+    teacher = TeacherRollouts(spec, count)
     learned = model
     if not isinstance(model, NerdModel):
         learned = load_checkpoint(model or resource_path('models', spec.name), teacher.layout)
@@ -164,9 +173,11 @@ def evaluate(robot: str | RobotSpec, model: str | Path | NerdModel | None = None
                                           divergence_steps, seed)
     with console.status('cost of a step'):
         cost = measure_cost(spec, learned, teacher, count)
-    result = Evaluation(teacher.layout, count, passive, divergence, cost, learned.card)
+    result = Evaluation(teacher.layout, count, seed, passive, divergence, cost, learned.card)
     for part in report.evaluation_tables(result):
         console.print(part)
+    if write_card:
+        save_checkpoint(model, learned, {**learned.card, 'metrics': result.metrics})
     if output is not None:
         picture = Path(output) / f'{spec.name}.png'
         report.plot_evaluation(result, picture)

@@ -55,9 +55,10 @@ def evaluation_tables(evaluation) -> list[Table | Text]:
     steps = len(next(iter(evaluation.passive['with ground'].error.values())))
     table = Table(title=f'{evaluation.layout.robot}: mean distance from the teacher over '
                         f'{steps * evaluation.layout.dt:.2f} s of passive motion, '
-                        f'{evaluation.count} rollouts each', box=SIMPLE_HEAD, collapse_padding=True)
+                        f'{evaluation.count} rollouts each',
+                  box=SIMPLE_HEAD, collapse_padding=True)
     table.add_column('motion', no_wrap=True)
-XX
+    for name in (*map(_name, joints), 'mean', 'median', 'at end', 'in card'):
         table.add_column(escape(name), justify='right')
     for kind, passive in evaluation.passive.items():
         table.add_row(f'{kind}:')

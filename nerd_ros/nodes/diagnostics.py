@@ -23,13 +23,14 @@ class DiagnosticsPublisher:
     def __init__(self, node, simulation, loop, facts: dict[str, str]):
         self._simulation, self._loop, self._facts = simulation, loop, facts
         self._name = node.get_fully_qualified_name().lstrip('/')
-        self._guard_events = 0
+        self._guard_events, self._mark = 0, loop.mark()
         self._publisher = node.create_publisher(
             DiagnosticArray, '/diagnostics', QoSProfile(depth=10))
 
     def publish(self, time_ns: int, score: float, refused_commands: int) -> None:
         """Publish the figures since the last call; `score` is the largest of that span."""
-        timing, wanted = self._loop.look(), self._loop.real_time_factor
+        timing, wanted = self._loop.timing_since(self._mark), self._loop.real_time_factor
+        self._mark = self._loop.mark()
         level, message = DiagnosticStatus.OK, 'running'
         if self._loop.paused:
             message = 'paused'

@@ -26,7 +26,7 @@ TIMING_STEPS = 2000
 @dataclass(frozen=True)
 class Timing:
     """
-    What the loop did since the last look, all times in s.
+    What the loop did since some mark, all times in s.
 
     `real_time_factor` is over that whole span, `lateness` (n,) how long after their deadlines the
     steps began, `cost` (n,) how long they took, `ends` (n,) when they were over, for the last
@@ -59,7 +59,6 @@ class SimulationLoop:
         self._requests: deque = deque()
         self._records: deque = deque(maxlen=TIMING_STEPS)
         self._steps = 0
-        self._looked = (0, perf_counter())
         self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
 
     @property
@@ -107,15 +106,17 @@ class SimulationLoop:
         self._wake.set()
         return answer.result(timeout)
 
-    def look(self) -> Timing:
-        """Figures since the last look."""
-        steps, before = self._looked
-        self._looked = now_steps, now = self._steps, perf_counter()
+    def mark(self) -> tuple[int, float]:
+        """Return a mark from which on `timing_since` can tell what happened."""
+        return self._steps, perf_counter()
+
+    def timing_since(self, mark: tuple[int, float]) -> Timing:
+        """Return figures of the steps since `mark`."""
         records = list(self._records)
-        recent = records[max(0, len(records) - (now_steps - steps)):]
+        steps, now = self._steps - mark[0], perf_counter()
+        recent = records[max(0, len(records) - steps):] if steps else []
         lateness, cost, ends = np.array(recent).reshape(-1, 3).T
-        factor = (now_steps - steps) * self.dt / (now - before)
-        return Timing(factor, lateness, cost, ends)
+        return Timing(steps * self.dt / (now - mark[1]), lateness, cost, ends)
 
     def _run(self) -> None:
         try:

@@ -26,15 +26,16 @@ class Schedule:
 
     def set_rate(self, rate: float) -> None:
         """Change the rate [Hz]; 0 means every step."""
-        self._period = 0 if rate == 0.0 else round(1e9 / rate)
+        self._period = 0 if rate == 0.0 else int(1e9 / rate)
         self._next = 0
 
     def due(self, time_ns: int) -> bool:
         """Whether the step that ends at `time_ns` is due; to be asked once per step."""
         if time_ns < self._next:
             return False
-        # On a grid, so that the mean rate holds where a step is no divisor of the period.
-        self._next = max(self._next, time_ns - self._period) + self._period
+        if self._period:
+            # On a grid, so that the mean rate holds where a step is no divisor of the period.
+            self._next = (time_ns // self._period + 1) * self._period
         return True
 
 

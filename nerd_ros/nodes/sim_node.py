@@ -78,8 +78,8 @@ class SimNode:
         self._executor.add_node(node)
         self._callbacks = threading.Thread(target=self._spin, name='callbacks', daemon=True)
 
-    def run(self) -> None:
-        """Simulate until the loop fails or a signal raises KeyboardInterrupt."""
+    def start(self) -> None:
+        """Start the view, the callbacks and the simulation."""
         if self._viewer is not None:
             self._viewer.start()
         sys.setswitchinterval(SWITCH_INTERVAL)
@@ -88,6 +88,9 @@ class SimNode:
         gc.freeze()
         self._callbacks.start()
         self.loop.start()
+
+    def wait(self) -> None:
+        """Return when the simulation has failed; a signal ends it by KeyboardInterrupt."""
         self._finished.wait()
 
     def close(self) -> None:
@@ -225,7 +228,8 @@ def main(args=None) -> int:
         simulator = _create(node)
         if simulator is None:
             return 1
-        simulator.run()
+        simulator.start()
+        simulator.wait()
         return int(simulator.failed)
     except KeyboardInterrupt:
         return 0

@@ -15,9 +15,9 @@ class ExternalForce:
     effort, what lies within the effort limits goes to the model as `effort` (W, A): there the
     joint's friction opposes it, so that what leans on a robot does not push it away. The rest is
     mostly the blow of an impact, far beyond what the model has seen, and everything on a floating
-    base; it changes the velocity by dqd = M^-1 f dt on top of the model. The position changes as in
-    `substeps` semi-implicit steps, by (n + 1) / (2 n) dqd dt: a solver that found the force of a
-    contact with that many substeps has let the robot give way as much.
+    base; it changes the velocity by dqd = M^-1 f dt on top of the model. The position changes as
+    in n = `substeps` semi-implicit steps, by (n + 1) / (2 n) dqd dt: a solver that found the
+    force of a contact with that many substeps has let the robot give way as much.
     """
 
     def __init__(self, rows, substeps: int = 1):

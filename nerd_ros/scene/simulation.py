@@ -8,11 +8,11 @@ import newton
 import numpy as np
 import warp as wp
 
+from nerd_ros.scene.captured_step import CapturedStep
 from nerd_ros.scene.guard import Guard
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.solvers import analytic_solver, make_solver
-from nerd_ros.scene.split_solver import SplitSolver
 from nerd_ros.scene.world import World
 
 REACTIONS = ('hold', 'reset', 'analytic')
@@ -83,10 +83,10 @@ class Simulation:
         """The Newton solver in use."""
         self._guard = Guard(self.scene, getattr(self.solver, 'speed_limit', np.inf))
         self._chosen = self.solver
-        self._phases = {self.solver: self._capture(self.solver)}
+        self._captured = {self.solver: self._capture(self.solver)}
         if guard == 'analytic':
             self._analytic = analytic_solver(self.scene)
-            self._phases[self._analytic] = self._capture(self._analytic)
+            self._captured[self._analytic] = self._capture(self._analytic)
 
     @property
     def dt(self) -> float:
@@ -171,8 +171,7 @@ class Simulation:
     def step(self, n: int = 1) -> None:
         """Advance all worlds by `n` steps of `dt`; the effort is read once per step."""
         for _ in range(n):
-            for phase in self._phases[self.solver]:
-                phase()
+            self._captured[self.solver]()
             self.steps += 1
             if self._guard.faults.numpy().any():
                 self._react()
@@ -220,7 +219,7 @@ class Simulation:
     def set_ground(self, planes) -> None:
         """Move the plane `ground` of each world; see `Scene.set_ground`."""
         self.scene.set_ground(planes)
-        for solver in self._phases:
+        for solver in self._captured:
             solver.notify_model_changed(newton.ModelFlags.SHAPE_PROPERTIES)
 
     def save_state(self) -> dict[str, np.ndarray]:
@@ -261,45 +260,27 @@ class Simulation:
     def _forget(self, mask: np.ndarray) -> None:
         """Clear what the solvers remember of the worlds in `mask`."""
         # Newton's masks end with an entry for what belongs to no world.
-        world_mask = wp.array(np.append(mask, False), dtype=wp.bool, device=self.scene.model.device)
-        for solver in self._phases:
+        world_mask = wp.array(np.append(mask, False), dtype=wp.bool,
+                              device=self.scene.model.device)
+        for solver in self._captured:
             solver.reset(self._state, world_mask, flags=0)
 
-    def _capture(self, solver) -> list:
-        """Record the step of a solver; returns its phases, to be called in order."""
-        dt = self.spec.dt
-
+    def _capture(self, solver) -> CapturedStep:
+        """Record the step of a solver; the state is as before."""
         def begin():
             wp.launch(_latch, self._effort.shape, [
                 self._effort, self._limits, self.layout.num_base_dofs, self.scene.qd_stride,
             ], [self._applied, self._control.joint_f], device=self.scene.model.device)
             self._pipeline.collide(self._state, self._contacts)
 
-        def accept():
+        def end():
             self._guard.accept(self._new, self._state)
 
-        if isinstance(solver, SplitSolver):
-            def before():
-                begin()
-                solver.prepare(self._state, self._control, self._contacts, dt)
-
-            def after():
-                solver.finish(self._state, self._new, dt)
-                accept()
-            phases = [before, solver.predict, after]
-        else:
-            def whole():
-                begin()
-                solver.step(self._state, self._new, self._control, self._contacts, dt)
-                accept()
-            phases = [whole]
-        # Once without capture: kernels are compiled and solvers allocate what they need.
-        for phase in phases:
-            phase()
+        step = CapturedStep(solver, self._state, self._new, self._control, self._contacts,
+                            self.spec.dt, begin, end)
         self._state.assign(self._initial)
         solver.reset(self._state, None, flags=0)
-        return [phase if phase == getattr(solver, 'predict', None) else _graph(phase)
-                for phase in phases]
+        return step
 
     def _react(self) -> None:
         """Do what `guard` says about the worlds that had a fault in the last step."""
@@ -312,13 +293,6 @@ class Simulation:
         if self.guard == 'analytic':
             self.solver = self._analytic
         self._forget(mask)
-
-
-def _graph(function):
-    """Record what `function` launches; returns a function that replays it."""
-    with wp.ScopedCapture() as capture:
-        function()
-    return lambda: wp.capture_launch(capture.graph)
 
 
 @wp.kernel

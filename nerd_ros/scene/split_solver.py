@@ -1,6 +1,6 @@
 # Copyright 2026 nerd_ros contributors
 # SPDX-License-Identifier: Apache-2.0
-"""A solver whose step holds host work, opened so that the device work around it can be captured."""
+"""A solver with host work in its step, opened so that device work around it can be captured."""
 
 import copy
 
@@ -43,7 +43,7 @@ class SplitSolver(SolverBase):
 
 
 def with_arrays(owner, **arrays):
-    """Return a shallow copy of a state or of contacts in which `arrays` take the place of its own."""
+    """Return a shallow copy of a state, contacts or control that holds `arrays` by name."""
     view = copy.copy(owner)
     for name, array in arrays.items():
         setattr(view, name, array)

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 import torch
 
+from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning.evaluate import (
     count_divergence, evaluate, FLOOR, HOLD, NEURAL, passive_motion)
@@ -115,12 +116,35 @@ def test_evaluate_prints_all_figures(spec, teacher, tmp_path):
     for word in ('without ground', 'with ground', NEURAL, HOLD, FLOOR, '0.125', 'diverged',
                  'mujoco', 'MuJoCo C', 'touch the ground'):
         assert word in text
-    assert set(result.metrics) == {'passive_error_without_ground', 'passive_error_with_ground',
-                                   'diverged', 'divergence_rollouts', 'divergence_steps'}
+    assert set(result.metrics) == {'rollouts', 'seed', 'passive_error_without_ground',
+                                   'passive_error_with_ground', 'diverged',
+                                   'divergence_rollouts', 'divergence_steps'}
     assert all(cost.one > 0 and cost.many > 0 for cost in result.cost.values())
     assert (tmp_path / 'double_pendulum.png').stat().st_size > 10_000
+
+
+def test_card_gets_the_figures(spec, teacher, tmp_path):
+    model = model_that_keeps_velocity(teacher)
+    save_checkpoint(tmp_path, model, {'licence': 'Apache-2.0'})
+    console = Console(file=StringIO(), width=100)
+    options = {'count': 4, 'divergence_count': 0, 'console': console}
+    first = evaluate(spec, tmp_path, write_card=True, **options)
+    card = load_checkpoint(tmp_path, teacher.layout).card
+    assert card == {'licence': 'Apache-2.0', 'metrics': first.metrics}
+    again = evaluate(spec, tmp_path, **options)
+    assert again.card_error('with ground') == first.metrics['passive_error_with_ground']
+    assert again.metrics == first.metrics
+    with pytest.raises(ValueError, match='name the folder'):
+        evaluate(spec, write_card=True)
 
 
 def test_evaluate_refuses_a_robot_without_sampling(spec):
     with pytest.raises(RobotError, match='sampling'):
         evaluate(spec.model_copy(update={'sampling': None}))
+
+
+@pytest.mark.parametrize('name, value', [('count', 0), ('divergence_count', -1),
+                                         ('divergence_steps', 0)])
+def test_evaluate_refuses_counts_without_sense(spec, name, value):
+    with pytest.raises(ValueError, match='give at least'):
+        evaluate(spec, **{name: value})

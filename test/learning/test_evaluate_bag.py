@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from nerd_ros.dynamics.checkpoint import save_checkpoint
+from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning.bag_files import BagError
 from nerd_ros.learning.bags import read_bag
 from nerd_ros.learning.evaluate_bag import cut_windows, evaluate_bag, HOLD
@@ -44,9 +46,9 @@ def teacher_bag(spec, tmp_path_factory):
         '/joint_commands': [message(t, names, effort=e) for t, e in zip(time, effort)]})
 
 
-def run(spec, bag, tmp_path, **options):
+def run(spec, bag, tmp_path, model=None, solvers=('mujoco',), **options):
     text = StringIO()
-    result = evaluate_bag(spec, bag, solvers=('mujoco',), output=tmp_path,
+    result = evaluate_bag(spec, bag, model, solvers=solvers, output=tmp_path,
                           console=Console(file=text, width=100), **options)
     return result, text.getvalue()
 
@@ -61,6 +63,18 @@ def test_the_solver_that_made_the_motion_follows_it(spec, teacher_bag, tmp_path)
                  '10 windows', 'states: /joint_states', 'commanded effort'):
         assert word in text
     assert (tmp_path / 'teacher.png').stat().st_size > 10_000
+
+
+def test_learned_model_moves_as_it_predicts(spec, layout, teacher_bag, tmp_path):
+    model = NerdModel(layout)
+    model.increment_scale.zero_()   # velocity never changes
+    save_checkpoint(tmp_path / 'model', model, {})
+    result, text = run(spec, teacher_bag, tmp_path, tmp_path / 'model', ('neural', 'mujoco'))
+    windows = result.windows
+    time = layout.dt * np.arange(windows.joint_q.shape[1])[None, :, None]
+    expected = windows.joint_q[:, :1] + time * windows.joint_qd[:, :1]
+    np.testing.assert_allclose(result.motion['neural'], expected, atol=1e-3)
+    assert 'neural' in text
 
 
 def test_effort_can_be_the_measured_one(spec, teacher_bag, tmp_path):

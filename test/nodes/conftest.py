@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the tests that need ROS 2."""
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip('rclpy', reason='ROS 2 is not installed')
 
 from running_node import Listener, running_node, START_TIMEOUT, wait_for  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
+
+WORLD = Path(__file__).with_name('aside.sdf')
 
 
 @pytest.fixture(scope='session')
@@ -20,9 +24,9 @@ def listener():
 
 @pytest.fixture(scope='session')
 def simulator(listener):
-    """Return a running simulator: the double pendulum among obstacles, by MuJoCo."""
+    """Return a running simulator: the double pendulum, obstacles aside, by MuJoCo."""
     states = listener.collect(JointState, 'joint_states')
-    with running_node('solver:=mujoco', 'world:=obstacles') as node:
+    with running_node('solver:=mujoco', f'world:={WORLD}') as node:
         wait_for(lambda: states or node.process.poll() is not None, 'joint_states', START_TIMEOUT)
         assert node.process.poll() is None, node.output
         yield node

@@ -102,7 +102,7 @@ def ros_arguments(arguments) -> list[str]:
     """Turn `name:=value` into arguments of a node; others are handed on."""
     result = ['--ros-args']
     for argument in arguments:
-        result += ['-p', argument] if ':=' in argument else argument.split()
+        result += argument.split() if argument.startswith('-') else ['-p', argument]
     return result
 
 

@@ -1,0 +1,148 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""
+Rate, jitter and step cost of the simulator node, view and all topics on.
+
+The node runs in this process, as `sim_node` runs it; a second process subscribes to
+`joint_states`. Lateness is the time from a step's deadline to its begin, interval the time
+between two publications, arrival interval the same as seen by the subscriber, whose own delays
+are in it. `--check` exits 1 when at real-time factor 1 the factor is off by more than 1 %, or the
+99th percentile of lateness or of the error of the interval is 1 ms or more.
+"""
+
+import argparse
+import multiprocessing
+import os
+import platform
+import sys
+import time
+
+import numpy as np
+
+FACTOR_BOUND = 0.01
+JITTER_BOUND = 1e-3  # [s]
+
+
+def main() -> int:
+    """Measure, print, and compare with the bounds if asked to; returns the exit code."""
+    arguments = parse_arguments()
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
+    print(f'{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} before; '
+          f'Python {platform.python_version()}, {platform.system()} {platform.release()}')
+    print(f'robot {arguments.robot}, world {arguments.world}, solver {arguments.solver}, '
+          f'view {"on" if arguments.gui else "off"}, {arguments.seconds:g} s each')
+    context = multiprocessing.get_context('spawn')
+    queue, stop = context.Queue(), context.Event()
+    listener = context.Process(target=listen, args=(queue, stop), daemon=True)
+    simulator = create_simulator(arguments)
+    try:
+        listener.start()
+        queue.get(timeout=30.0)
+        simulator.start()
+        # The view builds its scene and the subscriber is discovered.
+        time.sleep(20.0 if arguments.gui else 3.0)
+        real_time, ok = measure_real_time(simulator, arguments.seconds)
+        stop.set()
+        print_rows([*real_time, arrival_row(queue.get(timeout=30.0), simulator.simulation.dt,
+                                            arguments.seconds)])
+        print_fastest(simulator, arguments.seconds)
+    finally:
+        simulator.close()
+        listener.join(5.0)
+    if arguments.check and not ok:
+        print('missed: real-time factor within 1 % of 1, lateness and interval error below 1 ms '
+              'in 99 % of steps')
+        return 1
+    return 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument('--robot', default='double_pendulum')
+    parser.add_argument('--world', default='obstacles')
+    parser.add_argument('--solver', default='neural')
+    parser.add_argument('--seconds', type=float, default=10.0, help='length of each measurement')
+    parser.add_argument('--gui', action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument('--check', action='store_true', help='exit 1 when a bound is missed')
+    return parser.parse_args()
+
+
+def create_simulator(arguments):
+    """Return the node's simulator, not yet started."""
+    import rclpy
+    from nerd_ros.nodes.parameters import declare_parameters
+    from nerd_ros.nodes.sim_node import SimNode
+    values = {name: getattr(arguments, name) for name in ('robot', 'world', 'solver', 'gui')}
+    rclpy.init(args=['--ros-args', *(word for name, value in values.items()
+                                     for word in ('-p', f'{name}:={str(value)}'))])
+    node = rclpy.create_node('nerd_sim')
+    return SimNode(node, declare_parameters(node))
+
+
+def measure_real_time(simulator, seconds: float) -> tuple[list, bool]:
+    """Rows of the table at real-time factor 1, and whether the bounds are met."""
+    mark = simulator.loop.mark()
+    time.sleep(seconds)
+    timing = simulator.loop.timing_since(mark)
+    dt = simulator.simulation.dt
+    error = np.abs(np.diff(timing.ends) - dt)
+    ok = (abs(timing.real_time_factor - 1.0) <= FACTOR_BOUND
+          and np.percentile(timing.lateness, 99) < JITTER_BOUND
+          and np.percentile(error, 99) < JITTER_BOUND)
+    print(f'real-time factor {timing.real_time_factor:.4f} at {1 / dt:g} Hz')
+    return [('lateness', timing.lateness), ('error of interval', error),
+            ('cost of a step', timing.cost)], ok
+
+
+def print_fastest(simulator, seconds: float) -> None:
+    """Let the simulation run as fast as it can and print how fast that is."""
+    simulator.loop.real_time_factor = 0.0
+    time.sleep(0.5)
+    mark, cpu = simulator.loop.mark(), time.process_time()
+    time.sleep(seconds)
+    timing, cpu = simulator.loop.timing_since(mark), time.process_time() - cpu
+    print(f'as fast as it can: {timing.real_time_factor:.1f} times real time, '
+          f'{cpu / seconds:.2f} cores')
+
+
+def arrival_row(arrivals: np.ndarray, dt: float, seconds: float) -> tuple[str, np.ndarray]:
+    """Row of the table on how evenly messages arrived in the last `seconds`."""
+    recent = arrivals[arrivals > arrivals[-1] - seconds]
+    return 'error of arrival interval', np.abs(np.diff(recent) - dt)
+
+
+def print_rows(rows: list) -> None:
+    """Print percentiles of figures in s, in ms."""
+    print(f'{"[ms]":28}{"p50":>9}{"p99":>9}{"max":>9}')
+    for name, seconds in rows:
+        p50, p99, worst = np.percentile(seconds, (50, 99, 100)) * 1e3
+        print(f'{name:28}{p50:9.3f}{p99:9.3f}{worst:9.3f}')
+
+
+def listen(queue, stop) -> None:
+    """Note when joint states arrive; the body of the second process."""
+    import rclpy
+    from sensor_msgs.msg import JointState
+    rclpy.init()
+    node, arrivals = rclpy.create_node('listener'), []
+    node.create_subscription(
+        JointState, 'joint_states', lambda message: arrivals.append(time.perf_counter()), 10)
+    queue.put('ready')
+    while not stop.is_set():
+        rclpy.spin_once(node, timeout_sec=0.1)
+    queue.put(np.array(arrivals))
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    try:
+        with open('/proc/cpuinfo', encoding='utf-8') as file:
+            return next(line.split(':', 1)[1].strip() for line in file if 'model name' in line)
+    except (OSError, StopIteration):
+        return platform.machine()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
