@@ -54,6 +54,8 @@ def train(
         steps: Annotated[int, typer.Option(help='Batches to train for.')] = 30_000,
         batch: Annotated[int, typer.Option(help='Trajectories of a batch.')] = 16,
         width: Annotated[int, typer.Option(help='Width of the network.')] = 96,
+        start: Annotated[Optional[Path], typer.Option(
+            help='Folder of a model to start from, at a lower learning rate.')] = None,
         seed: Seed = 0):
     """Train a model on trajectories; goes on where it stopped."""
     from nerd_ros.learning.train import train as run
@@ -62,7 +64,7 @@ def train(
     folder = output or Path('runs', spec.name)
     folder.mkdir(parents=True, exist_ok=True)
     run(spec, data or Path('data', f'{spec.name}.h5'), folder, steps=steps, batch=batch,
-        width=width, seed=seed, command=_command())
+        width=width, start=start, seed=seed, command=_command())
     print(f'the best model is in {folder}')
 
 

@@ -43,8 +43,8 @@ def find_named(kind: str, name_or_path: str, suffix: str) -> Path:
     except ResourceError:
         known = ', '.join(names(kind, suffix)) or 'none'
         raise ResourceError(
-            f'there is no {text}{suffix} among the {kind} of nerd_ros (there are: {known}); '
-            f'give one of these or a path that ends in {suffix}.') from None
+            f'there is no {text}{suffix} among the {Path(kind).name} of nerd_ros (there are: '
+            f'{known}); give one of these or a path that ends in {suffix}.') from None
 
 
 def names(kind: str, suffix: str) -> tuple[str, ...]:

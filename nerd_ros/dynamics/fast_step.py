@@ -38,7 +38,6 @@ class FastStep:
             np.float32(layout.contact_threshold))
         weights = {k: v.detach().double().cpu().numpy() for k, v in model.state_dict().items()}
         self._outer = _outer_weights(weights)
-        self._score_scale = float(weights['score_scale'])
         self._layers = _layer_weights(weights, len(config.spans))
         ages = max(config.spans)
         frequency = 10.0 ** -np.linspace(0.0, 2.0, config.width // config.heads // 2)
@@ -50,13 +49,13 @@ class FastStep:
         self._known = np.zeros(1, np.int64)
         size = len(weights['token_mean'])
         self._scratch = tuple(np.zeros(n, np.float32) for n in (
-            size, size, width, width, 3 * width, config.mlp_ratio * width, width,
+            size, 2 * size, width, width, 3 * width, config.mlp_ratio * width, width,
             config.head_width, 2 * layout.nqd, ages))
 
     @property
     def score(self) -> float:
         """Distance of the last token from the training data, see `NerdModel.ood_score`."""
-        return float(np.linalg.norm(self._scratch[1])) / self._score_scale
+        return float(np.abs(self._scratch[1]).max())
 
     def reset(self) -> None:
         """Forget the history."""
@@ -78,9 +77,9 @@ class FastStep:
 def _outer_weights(w: dict) -> tuple:
     mean, std, scale = w['token_mean'], w['token_std'], w['increment_scale']
     embed = w['network.embed.weight'] / std
-    white = w['whitening'] / std
+    reach = w['directions'] / std
     return tuple(np.ascontiguousarray(a, np.float32) for a in (
-        embed, w['network.embed.bias'] - embed @ mean, white, -white @ mean,
+        embed, w['network.embed.bias'] - embed @ mean, reach, -reach @ mean,
         w['network.norm.weight'], w['network.head.weight'], w['network.head.bias'],
         w['network.readout.weight'] * scale[:, None], w['network.readout.bias'] * scale))
 
@@ -95,13 +94,13 @@ def _layer_weights(w: dict, layers: int) -> tuple:
 @_compiled
 def _step(q, qd, effort, contacts, gravity, pose, next_q, next_qd, geometry, outer, layers,
           rotary, cache, known, scratch):
-    token, white, x, normed, qkv, hidden, mixed, head, delta, scores = scratch
-    (embed, embed_bias, whitening, whitening_bias, norm, head_weight, head_bias, readout,
+    token, reach, x, normed, qkv, hidden, mixed, head, delta, scores = scratch
+    (embed, embed_bias, directions, directions_bias, norm, head_weight, head_bias, readout,
      readout_bias) = outer
     norm1, qkv_weight, out_weight, norm2, expand, expand_bias, contract, contract_bias = layers
     spans = rotary[2]
     _token(q, qd, effort, contacts, gravity, pose, geometry, token)
-    _affine(whitening, whitening_bias, token, white)
+    _affine(directions, directions_bias, token, reach)
     _affine(embed, embed_bias, token, x)
     known[0] = min(known[0] + 1, cache.shape[2])
     for i in range(len(spans)):

@@ -9,7 +9,7 @@ A token holds, in this order:
 |---|---|---|
 | 3 | gravity direction | - |
 | 6, floating base only | twist of the base, (linear at the COM, angular) | m/s, rad/s |
-| per joint | sin and cos (revolute, continuous), position (prismatic), 2 matrix columns (ball) | -, m |
+| 1 to 6 per joint | position: sin and cos, m if prismatic, two matrix columns if ball | -, m |
 | num_dofs | joint velocity | rad/s, m/s |
 | num_dofs | joint effort | N m, N |
 | 8 per contact slot | point (3), normal (3), proximity, touch | m, -, -, - |

@@ -45,9 +45,8 @@ class NerdModel(nn.Module):
         self.register_buffer('token_mean', torch.zeros(inputs))
         self.register_buffer('token_std', torch.ones(inputs))
         self.register_buffer('increment_scale', torch.ones(outputs))
-        # Whitening of normalised tokens: its output has unit covariance on training data.
-        self.register_buffer('whitening', torch.eye(inputs))
-        self.register_buffer('score_scale', torch.ones(()))
+        # What the score looks at: single inputs and principal directions, scaled.
+        self.register_buffer('directions', torch.zeros(2 * inputs, inputs))
         # Above this speed [rad/s, m/s] of a dof a rollout counts as diverged, shape (nqd,).
         self.register_buffer('speed_limit', torch.full((layout.nqd,), torch.inf))
 
@@ -66,12 +65,23 @@ class NerdModel(nn.Module):
         magnitude = increments.abs().mean(0)
         self.increment_scale.copy_(torch.where(magnitude > 1e-8, magnitude,
                                                torch.ones_like(magnitude)))
-        normed = self.normalise(tokens).double()
-        value, vector = torch.linalg.eigh(normed.T @ normed / len(normed))
-        self.whitening.copy_((vector / value.clamp(min=1e-4).sqrt()).T)
-        self.score_scale.fill_(1.0)
-        self.score_scale.copy_(self.ood_score(tokens).quantile(0.99))
-        self.speed_limit.copy_(2.0 * torch.quantile(joint_qd[:1_000_000].abs(), 0.999, dim=0))
+        self._fit_score(self.normalise(tokens))
+        self.speed_limit.copy_(torch.stack(
+            [2.0 * _quantile(speed, 0.999) for speed in joint_qd.abs().unbind(-1)]))
+
+    def _fit_score(self, normed: Tensor) -> None:
+        value, vector = torch.linalg.eigh(normed.T.double() @ normed.double() / len(normed))
+        # Directions in which the data hardly varies are not to be resolved further than this.
+        principal = (vector / value.clamp(min=1e-4).sqrt()).T.to(normed.dtype)
+        directions = torch.cat([torch.eye(len(value)), principal])
+        for direction in directions:
+            direction /= _quantile((normed @ direction).abs(), 0.999).clamp(min=1e-6)
+        self.directions.copy_(directions)
+        largest = torch.cat([self._reach(part) for part in normed.split(100_000)])
+        self.directions /= _quantile(largest, 0.99)
+
+    def _reach(self, normed: Tensor) -> Tensor:
+        return (normed @ self.directions.T).abs().amax(-1)
 
     def normalise(self, tokens: Tensor) -> Tensor:
         """Tokens `(..., F)` as the network sees them."""
@@ -81,11 +91,11 @@ class NerdModel(nn.Module):
         """
         Distance `(...)` of tokens `(..., F)` from the training data.
 
-        The Mahalanobis distance, divided by its 99th percentile in training: above 1 the model is
-        asked about something that it has hardly seen.
+        The largest reach along single inputs and principal directions, each in units of its
+        99.9th percentile in training, the whole divided by its 99th percentile there: above 1
+        the model is asked about something that it has hardly seen.
         """
-        white = self.normalise(tokens) @ self.whitening.T
-        return white.square().sum(-1).sqrt() / self.score_scale
+        return self._reach(self.normalise(tokens))
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Increments `(B, T, 2 nqd)` of the sequences of raw tokens `(B, T, F)`."""
@@ -130,3 +140,8 @@ class NerdModel(nn.Module):
             all_q.append(joint_q)
             all_qd.append(joint_qd)
         return torch.stack(all_q, 1), torch.stack(all_qd, 1)
+
+
+def _quantile(values: Tensor, share: float) -> Tensor:
+    """Quantile of a vector of any length; `torch.quantile` has a limit."""
+    return values.kthvalue(max(1, round(share * len(values))))[0]

@@ -46,8 +46,9 @@ def generate(spec: RobotSpec, path: str | Path, num_trajectories: int, seed: int
 def sample_trajectories(spec: RobotSpec, teacher: TeacherRollouts, count: int,
                         rng: np.random.Generator) -> Trajectories:
     """Draw and roll out `count` random trajectories, at most `teacher.num_worlds`."""
-    joint_q, joint_qd, effort, ground = sample_inputs(spec, teacher, count, rng)
-    jump = Sampler(teacher.layout, spec.sampling, rng).jumps(count, effort.shape[1])
+    slow = Sampler(teacher.layout, spec.sampling, rng).slow(count)
+    joint_q, joint_qd, effort, ground = sample_inputs(spec, teacher, count, rng, slow=slow)
+    jump = Sampler(teacher.layout, spec.sampling, rng).jumps(count, effort.shape[1], slow)
     joint_qs, joint_qds = teacher.rollout(joint_q, joint_qd, effort, ground, jump)
     return Trajectories(
         joint_q=joint_qs, joint_qd=joint_qds, effort=effort,
@@ -58,12 +59,14 @@ def sample_trajectories(spec: RobotSpec, teacher: TeacherRollouts, count: int,
 
 def sample_inputs(spec: RobotSpec, teacher: TeacherRollouts, count: int,
                   rng: np.random.Generator, steps: int | None = None,
-                  passive: bool | None = None, on_ground: bool | None = None):
+                  passive: bool | None = None, on_ground: bool | None = None,
+                  slow: np.ndarray | None = None):
     """
     Draw what the teacher needs for `count` rollouts, at most `teacher.num_worlds`.
 
     `steps` defaults to that of the sampling section; `passive` and `on_ground` make every rollout
-    one without effort and with ground, or none, in place of the shares given there.
+    one without effort and with ground, or none, in place of the shares given there; `slow` (N,)
+    says which stay near a resting state, by default none.
     Returns joint_q (N, nq), joint_qd (N, nqd), effort (N, steps, A), ground (N, 4).
     """
     sampling, layout = spec.sampling, teacher.layout
@@ -75,12 +78,14 @@ def sample_inputs(spec: RobotSpec, teacher: TeacherRollouts, count: int,
     ground = sampler.planes(count, teacher.base_pose)
     joint_q = _positions_above(ground, sampler, teacher, sampling.max_penetration)
     joint_qd = sampler.velocities(count)
-    settled = np.flatnonzero(rng.uniform(size=count) < sampling.settled_share)
+    slow = np.zeros(count, bool) if slow is None else slow
+    settled = np.flatnonzero(slow | (rng.uniform(size=count) < sampling.settled_share))
     if len(settled):
         rest = np.zeros((len(settled), sampling.settle_steps, layout.num_dofs))
         motion = teacher.rollout(joint_q[settled], joint_qd[settled], rest, ground[settled])
         joint_q[settled], joint_qd[settled] = motion[0][:, -1], motion[1][:, -1]
-    return joint_q, joint_qd, sampler.efforts(count, steps or sampling.steps), ground
+    joint_qd[slow] = sampler.slow_velocities(int(slow.sum()))
+    return joint_q, joint_qd, sampler.efforts(count, steps or sampling.steps, slow), ground
 
 
 def _positions_above(ground: np.ndarray, sampler: Sampler, teacher: TeacherRollouts,

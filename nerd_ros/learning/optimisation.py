@@ -29,19 +29,20 @@ class Optimisation:
     """
     Muon for the hidden matrices, AdamW for the rest, cosine schedule, average of the weights.
 
-    `settings` identifies the training: a resume with others is refused. `average` is the model
+    `settings` identifies the training: a resume with others is refused. `rate` scales the learning
+    rates. `average` is the model
     whose weights are the exponential moving average; it is updated in place.
     """
 
-    def __init__(self, model: NerdModel, steps: int, settings: dict):
+    def __init__(self, model: NerdModel, steps: int, settings: dict, rate: float = 1.0):
         self.model, self.average = model, copy.deepcopy(model).requires_grad_(False).eval()
         self.settings = {**settings, 'steps': steps, 'width': model.config.width}
         hidden = [p for p in model.network.blocks.parameters() if p.ndim == 2]
         chosen = {id(p) for p in hidden}
         rest = [p for p in model.parameters() if id(p) not in chosen]
         self.optimisers = (
-            torch.optim.Muon(hidden, lr=0.01, weight_decay=0.0),
-            torch.optim.AdamW(rest, lr=2e-3, betas=(0.9, 0.99), weight_decay=0.0))
+            torch.optim.Muon(hidden, lr=0.01 * rate, weight_decay=0.0),
+            torch.optim.AdamW(rest, lr=2e-3 * rate, betas=(0.9, 0.99), weight_decay=0.0))
         self.schedules = [torch.optim.lr_scheduler.LambdaLR(optimiser, _rate(steps))
                           for optimiser in self.optimisers]
 

@@ -8,6 +8,9 @@ import torch
 from nerd_ros.dynamics.frames import quat_rotate
 from nerd_ros.dynamics.layout import RobotLayout
 
+# Of the steps of a slow trajectory: how many are followed by a small jump.
+SLOW_JUMP_SHARE = 0.2
+
 
 class Sampler:
     """
@@ -40,10 +43,22 @@ class Sampler:
         return scale * self.rng.uniform(-1.0, 1.0, (count, self.layout.nqd)) \
             * self.sampling.velocity
 
-    def efforts(self, count: int, steps: int) -> np.ndarray:
+    def slow(self, count: int) -> np.ndarray:
+        """Which trajectories (count,) stay near a resting state."""
+        return self._share(self.sampling.slow_share, count)
+
+    def slow_velocities(self, *shape: int) -> np.ndarray:
+        """Small velocities (*shape, nqd), of all orders of magnitude."""
+        shape = *shape, self.layout.nqd
+        low, high = np.log(self.sampling.slow_velocity)
+        return self.rng.choice([-1.0, 1.0], shape) * np.exp(self.rng.uniform(low, high, shape))
+
+    def efforts(self, count: int, steps: int, slow: np.ndarray) -> np.ndarray:
         """Efforts (count, steps, A): none, or random values held or joined by straight lines."""
         driven = self._share(self.sampling.passive_share, count, inverted=True)
-        amplitude = driven * self.rng.uniform(0.0, 1.0, count)
+        low, high = np.log(self.sampling.slow_effort)
+        amplitude = driven * np.where(slow, np.exp(self.rng.uniform(low, high, count)),
+                                      self.rng.uniform(0.0, 1.0, count))
         scale = amplitude[:, None] * self.layout.effort_limits
         single = self._share(self.sampling.single_joint_share, count)
         chosen = self.rng.integers(self.layout.num_dofs, size=count)
@@ -66,8 +81,8 @@ class Sampler:
             return np.interp(np.arange(steps), ends - durations[0], levels)
         return levels[np.searchsorted(ends, np.arange(steps), side='right')]
 
-    def jumps(self, count: int, steps: int) -> np.ndarray:
-        """Velocity jumps (count, steps, nqd) as impacts make them, mostly zero."""
+    def jumps(self, count: int, steps: int, slow: np.ndarray) -> np.ndarray:
+        """Velocity jumps (count, steps, nqd) as impacts make them; the slow have many small."""
         jump = np.zeros((count, steps, self.layout.nqd))
         low, high = self.sampling.jump_count
         for trajectory in np.flatnonzero(self._share(self.sampling.jump_share, count)):
@@ -75,6 +90,8 @@ class Sampler:
             at = self.rng.choice(steps, number, replace=False)
             jump[trajectory, at] = self.rng.normal(size=(number, self.layout.nqd)) \
                 * self.sampling.jump_velocity
+        small = self._share(SLOW_JUMP_SHARE, (count, steps)) & slow[:, None]
+        jump[small] = self.slow_velocities(int(small.sum()))
         return jump
 
     def planes(self, count: int, base_pose: np.ndarray) -> np.ndarray:
@@ -97,6 +114,6 @@ class Sampler:
         offset[self._share(s.no_ground_share, count)] = -np.inf
         return np.concatenate([normal, offset[:, None]], axis=1)
 
-    def _share(self, share: float, count: int, inverted: bool = False) -> np.ndarray:
-        """Boolean (count,), true with probability `share`, or false with it."""
+    def _share(self, share: float, count, inverted: bool = False) -> np.ndarray:
+        """Boolean of shape `count`, true with probability `share`, or false with it."""
         return (self.rng.uniform(size=count) < share) != inverted

@@ -11,7 +11,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from nerd_ros.dynamics import features
-from nerd_ros.dynamics.checkpoint import save_checkpoint
+from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.dynamics.transformer import TransformerConfig
 from nerd_ros.learning.free_running import FreeRunningCheck, held_out
@@ -24,25 +24,35 @@ from nerd_ros.scene.teacher import TeacherRollouts
 VALIDATION_SEED, VALIDATION_COUNT, VALIDATION_SECONDS = 7, 64, 1.67
 # Trajectories turned into tokens at once; bounds the memory of the conversion.
 CHUNK = 2048
+# Learning rate of a training that starts from a model, relative to one from scratch.
+RESTART_RATE = 0.2
 LOG = 'log.jsonl'
 
 
 def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30_000,
           batch: int = 16, width: int = 96, seed: int = 0, check_every: int = 2_000,
-          compiled: bool = True, command: str = '', progress: bool = True) -> NerdModel:
+          start: Path | str | None = None, compiled: bool = True, command: str = '',
+          progress: bool = True) -> NerdModel:
     """
     Train for `steps` batches of `batch` trajectories and keep the best model in folder `out`.
 
     The best is the one with the lowest free-running joint error on validation rollouts, measured
     every `check_every` steps. Training state is written there as well: the same call goes on
-    where an interrupted one stopped. `compiled` uses torch.compile, which needs a C++ compiler.
-    Returns the best model. Raises TrajectoryError where the data is not of this robot.
+    where an interrupted one stopped. `start` is the folder of a model to start from, with its
+    width and normalisers and at a lower learning rate. `compiled` uses torch.compile, which needs
+    a C++ compiler. Returns the averaged model of the last step. Raises TrajectoryError where the
+    data is not of this robot.
     """
     out = Path(out)
     torch.manual_seed(seed)
     teacher = TeacherRollouts(spec, VALIDATION_COUNT)
-    tokens, targets, model = _load(data, teacher.layout, TransformerConfig(width=width))
-    optimisation = Optimisation(model, steps, {'data': str(data), 'batch': batch, 'seed': seed})
+    model = None if start is None else load_checkpoint(
+        start, teacher.layout).train().requires_grad_(True)
+    card = _card(spec, data, command, seed, model)
+    tokens, targets, model = _load(data, teacher.layout, model or TransformerConfig(width=width))
+    optimisation = Optimisation(
+        model, steps, {'data': str(data), 'batch': batch, 'seed': seed, 'start': str(start)},
+        rate=1.0 if start is None else RESTART_RATE)
     checks = _checks(spec, teacher, optimisation.average)
     first, best = optimisation.resume(out)
     loss_of = torch.compile(_loss) if compiled else _loss
@@ -64,7 +74,7 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
         bar.write('  '.join(f'{key} {value:.5g}' for key, value in row.items()))
         if score < best:
             best = score
-            save_checkpoint(out, optimisation.average, _card(spec, data, command, row, seed))
+            save_checkpoint(out, optimisation.average, {**card, 'validation': row})
         optimisation.save(out, step + 1, best)
         with open(out / LOG, 'a') as log:
             log.write(json.dumps(row) + '\n')
@@ -95,12 +105,12 @@ def _loss(model: NerdModel, tokens: Tensor, targets: Tensor) -> Tensor:
     return (error.square() + 1e-6).sqrt().mean()
 
 
-def _load(path, layout, config) -> tuple[Tensor, Tensor, NerdModel]:
-    """Normalised tokens (N, T, F), normalised increments (N, T, 2 nqd) and a new model."""
+def _load(path, layout, start) -> tuple[Tensor, Tensor, NerdModel]:
+    """Normalised tokens (N, T, F) and increments (N, T, 2 nqd), and the model to train."""
     with TrajectoryFile(path) as file:
         if lines := file.layout.differences(layout):
             raise TrajectoryError(f'{path}: trajectories of another robot: {"; ".join(lines)}.')
-        model = NerdModel(file.layout, config)
+        model = start if isinstance(start, NerdModel) else NerdModel(file.layout, start)
         count, steps = file.num_trajectories, file.steps
         tokens = torch.empty(count, steps, features.token_size(layout))
         targets = torch.empty(count, steps, 2 * layout.nqd)
@@ -109,9 +119,10 @@ def _load(path, layout, config) -> tuple[Tensor, Tensor, NerdModel]:
             part = slice(first, min(first + CHUNK, count))
             tokens[part], targets[part], speeds[part] = _convert(
                 layout, file.read(part.start, part.stop))
-    sample = torch.randperm(count)[:10_000]
-    model.fit_normalisers(tokens[sample].flatten(0, 1), targets[sample].flatten(0, 1),
-                          speeds[sample].flatten(0, 1))
+    if model is not start:
+        sample = torch.randperm(count)[:10_000]
+        model.fit_normalisers(tokens[sample].flatten(0, 1), targets[sample].flatten(0, 1),
+                              speeds[sample].flatten(0, 1))
     for first in range(0, count, CHUNK):
         part = slice(first, first + CHUNK)
         tokens[part] = model.normalise(tokens[part])
@@ -140,14 +151,15 @@ def _checks(spec, teacher, model) -> dict[str, FreeRunningCheck]:
         ground=ground)) for name, ground in (('free', False), ('ground', True))}
 
 
-def _card(spec: RobotSpec, data, command: str, row: dict, seed: int) -> dict:
+def _card(spec: RobotSpec, data, command: str, seed: int, start: NerdModel | None) -> dict:
     with TrajectoryFile(data) as file:
         return {
             'robot': spec.name,
             'command': command,
             'seed': seed,
-            'data': {'command': file.command, 'trajectories': file.num_trajectories,
-                     'steps': file.steps, 'seed': file.seed},
-            'validation': row,
+            'data': {'command': file.command, 'seed': file.seed,
+                     'trajectories': file.num_trajectories, 'steps': file.steps,
+                     'sampling': json.loads(file.settings)['sampling']},
+            **({} if start is None else {'started_from': start.card}),
             'licence': 'Apache-2.0',
         }

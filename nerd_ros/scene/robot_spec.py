@@ -76,6 +76,10 @@ class SamplingSpec(_Section):
     still_share: Share = Field(0.05, description='start with zero velocity')
     settled_share: Share = Field(0.15, description='start after settle_steps of passive motion')
     settle_steps: int = Field(200, ge=1, description='[dt]')
+    slow_share: Share = Field(0.25, description='stay near a resting state, see slow_velocity')
+    slow_velocity: FloatRange = Field(
+        (1e-3, 1.0), description='initial velocities and many small jumps there [rad/s or m/s]')
+    slow_effort: FloatRange = Field((3e-3, 0.3), description='amplitude there, of the limit')
     passive_share: Share = Field(0.25, description='trajectories without effort')
     single_joint_share: Share = Field(0.25, description='of the driven: one joint has effort')
     smooth_share: Share = Field(0.25, description='of the driven: effort is interpolated')
@@ -92,7 +96,7 @@ class SamplingSpec(_Section):
 
     @model_validator(mode='after')
     def _ordered(self):
-        for name in ('hold', 'jump_count', 'ground_distance'):
+        for name in ('hold', 'jump_count', 'ground_distance', 'slow_velocity', 'slow_effort'):
             low, high = getattr(self, name)
             if low > high:
                 raise ValueError(f"{name}: {low} is above {high}; give the smaller value first")

@@ -94,8 +94,12 @@ def test_shares_and_ranges(spec, sample):
     assert np.abs(sample.effort).max() <= 6.0
     no_ground = np.isneginf(sample.ground[:, 3]).mean()
     assert no_ground == pytest.approx(sampling.no_ground_share, abs=0.1)
-    jumps = (sample.jump != 0).any(axis=(1, 2)).mean()
-    assert jumps == pytest.approx(sampling.jump_share, abs=0.1)
+    jumps = (sample.jump != 0).sum(axis=(1, 2)) / spec.sampling.steps
+    slow = jumps > 0.1
+    assert slow.mean() == pytest.approx(sampling.slow_share, abs=0.1)
+    assert (jumps[~slow] > 0).mean() == pytest.approx(sampling.jump_share, abs=0.1)
+    assert np.median(np.abs(sample.joint_qd[slow, 1:])) < 0.2 \
+        < np.median(np.abs(sample.joint_qd[~slow, 1:]))
     assert np.linalg.norm(sample.ground[:, :3], axis=1) == pytest.approx(np.ones(COUNT))
     assert np.isfinite(sample.joint_q).all() and np.isfinite(sample.contacts).all()
 

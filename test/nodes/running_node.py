@@ -37,13 +37,13 @@ class Listener:
     def publisher(self, message_type, topic: str):
         """Return a publisher that the simulator listens to."""
         publisher = self.node.create_publisher(message_type, topic, 10)
-        wait_for(publisher.get_subscription_count, f'a subscriber of {topic}')
+        wait_for(publisher.get_subscription_count, f'a subscriber of {topic}', START_TIMEOUT)
         return publisher
 
     def call(self, service_type, name: str, request):
         """Call a service and return its response."""
         client = self.node.create_client(service_type, name)
-        assert client.wait_for_service(20.0), f'no service {name}'
+        assert client.wait_for_service(START_TIMEOUT), f'no service {name}'
         future = client.call_async(request)
         wait_for(future.done, f'an answer of {name}')
         self.node.destroy_client(client)
@@ -106,7 +106,7 @@ def ros_arguments(arguments) -> list[str]:
     return result
 
 
-def wait_for(condition, what: str, timeout: float = 20.0):
+def wait_for(condition, what: str, timeout: float = 40.0):
     """Wait until `condition()` is true and return its value."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:

@@ -17,7 +17,7 @@ LENGTH = 6.0  # of the recording [s]
 
 
 def recorded_commands(path) -> tuple[np.ndarray, list[str], np.ndarray]:
-    """Times from the first on [s], names, and efforts (n, 2) of the bag's `/joint_commands`."""
+    """Read times from the first on [s], names and efforts (n, 2) of `/joint_commands`."""
     pytest.importorskip('rosbags', reason='rosbags is not installed')
     from rosbags.highlevel import AnyReader
     with AnyReader([path]) as reader:

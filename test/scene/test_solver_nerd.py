@@ -6,15 +6,19 @@ import newton
 import numpy as np
 from perfect_model import PerfectModel
 import pytest
+import torch
 import warp as wp
 
+from nerd_ros.dynamics.checkpoint import save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.scene.external_force import ExternalForce
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.rows import RobotRows
 from nerd_ros.scene.scene import build_scene, mujoco_solver
+from nerd_ros.scene.simulation import Simulation
 from nerd_ros.scene.solver_nerd import SolverNeRD
-from nerd_ros.scene.world import Obstacle, World
+from nerd_ros.scene.teacher import TeacherRollouts
+from nerd_ros.scene.world import ground_plane, Obstacle, World
 
 DT = 0.005
 WORLDS = 2
@@ -184,3 +188,71 @@ def test_a_floating_base_takes_a_wrench_as_in_mujoco(tmp_path):
     mujoco.step(analytic, analytic, control, contacts, DT)
     np.testing.assert_allclose(state.joint_qd.numpy(), analytic.joint_qd.numpy(), atol=2e-4)
     np.testing.assert_allclose(state.joint_q.numpy(), analytic.joint_q.numpy(), atol=2e-5)
+
+
+def random_model(layout):
+    """An untrained model with motion of a sensible size and eyes for contacts."""
+    torch.manual_seed(3)
+    learned = NerdModel(layout).eval().requires_grad_(False)
+    learned.increment_scale.copy_(torch.tensor([1e-3, 1e-3, 0.2, 0.2]))
+    return learned
+
+
+def run(spec, world, learned, steps=60):
+    """Free motion of one robot, (steps, 4)."""
+    simulation = Simulation(spec, world, lambda scene: SolverNeRD(scene.model, learned))
+    simulation.set_state([1.0, -0.3], [1.0, 2.0])
+    simulation.set_effort([0.5, -1.0])
+    states = []
+    for _ in range(steps):
+        simulation.step()
+        states.append(np.concatenate([simulation.joint_q[0], simulation.joint_qd[0]]))
+    return np.array(states)
+
+
+def test_the_simulation_is_the_rollout_of_the_model(spec):
+    teacher = TeacherRollouts(spec, 1)
+    learned = random_model(teacher.layout)
+    plane = np.array([[0.0, 0.0, 1.0, 0.35]])
+    simulated = run(spec, World('w', obstacles=(ground_plane(offset=0.35),)), learned)
+
+    def contacts(joint_q, joint_qd):
+        return torch.tensor(teacher.contacts(joint_q.numpy()[:, None], plane)[:, 0])
+    joint_q, joint_qd = learned.rollout(
+        torch.tensor([[1.0, -0.3]]), torch.tensor([[1.0, 2.0]]),
+        torch.tensor([[[0.5, -1.0]]]).expand(1, 60, 2), contacts,
+        torch.tensor([[0.0, 0.0, -9.81]]), torch.tensor(teacher.base_pose)[None])
+    expected = torch.cat([joint_q, joint_qd], dim=-1)[0, 1:].numpy()
+    assert np.abs(expected[-1] - expected[0]).max() > 0.1
+    np.testing.assert_allclose(simulated, expected, atol=2e-3)
+
+
+def test_moving_and_turning_the_scene_changes_nothing(spec):
+    wall = Obstacle('wall', 'box', (0.1, 1.0, 1.0), (0.35, 0.0, 0.5, 0.0, 0.0, 0.0, 1.0), True)
+    learned = random_model(build_scene(spec, World('w')).layout)
+    here = run(spec, World('w', obstacles=(ground_plane(offset=0.3), wall)), learned)
+    alone = run(spec, World('w'), learned)
+    assert np.abs(here - alone).max() > 1e-2
+
+    yaw, shift = 2.0, np.array([3.0, -2.0, 0.4])
+    x, y, z = spec.base.pose[:3] + shift
+    moved = spec.model_copy(update={'base': spec.base.model_copy(
+        update={'pose': (x, y, z, 0.0, 0.0, yaw)})})
+    reach = np.array([0.35 * np.cos(yaw), 0.35 * np.sin(yaw), 0.5]) + shift
+    turned = Obstacle('wall', 'box', (0.1, 1.0, 1.0),
+                      (*reach, 0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)), True)
+    there = run(moved, World('w', obstacles=(ground_plane(offset=0.7), turned)), learned)
+    np.testing.assert_allclose(there, here, atol=2e-3)
+
+
+def test_a_saved_model_drives_the_simulation(spec, tmp_path):
+    learned = random_model(build_scene(spec, World('w')).layout)
+    learned.speed_limit.fill_(40.0)
+    save_checkpoint(tmp_path, learned, {})
+    simulation = Simulation(spec, 'obstacles', 'neural', tmp_path)
+    simulation.step(20)
+    assert np.isfinite(simulation.body_q).all() and simulation.guard_events == 0
+    assert simulation.solver.speed_limit.tolist() == [40.0, 40.0]
+    other = spec.model_copy(update={'dt': 0.01})
+    with pytest.raises(ValueError, match='dt: 0.005 against 0.01'):
+        Simulation(other, 'empty', 'neural', tmp_path)

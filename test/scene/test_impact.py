@@ -1,0 +1,56 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the coupling on rows of benchmarks/impact.py, with a model that is never wrong."""
+
+import importlib.util
+from pathlib import Path
+
+from perfect_model import NO_GROUND, PerfectModel
+import pytest
+
+from nerd_ros.scene import solver_nerd
+from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.solvers import with_obstacles
+
+_PATH = Path(__file__).resolve().parents[2] / 'benchmarks' / 'impact.py'
+_SPEC = importlib.util.spec_from_file_location('impact', _PATH)
+impact = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(impact)
+
+
+@pytest.fixture
+def perfect(monkeypatch):
+    """Make the hybrid solver with the perfect model, above the floor or without."""
+    # The compiled step knows weights, which this model has not.
+    monkeypatch.setattr(solver_nerd, '_OneRobot', solver_nerd._ManyRobots)
+
+    def make(floor: bool):
+        def solver(scene):
+            ground = (0.0, 0.0, 1.0, impact.FLOOR_HEIGHT) if floor else NO_GROUND
+            robot = solver_nerd.SolverNeRD(scene.model, PerfectModel(scene.spec, ground),
+                                           force_substeps=4)
+            return with_obstacles(scene, robot)
+        return solver
+    return make
+
+
+@pytest.mark.parametrize('mass', impact.MASSES)
+@pytest.mark.parametrize('floor', [True, False])
+def test_a_blow_is_that_of_the_analytic_scene(perfect, mass, floor):
+    spec, angle, speed = RobotSpec.load('double_pendulum'), impact.ANGLES[0], impact.SPEEDS[1]
+    world = impact.impact_world(mass, angle, floor)
+    hybrid = impact.Bench(spec, world, perfect(floor)).swing(speed, angle)
+    analytic = impact.Bench(spec, world, 'mujoco').swing(speed, angle)
+    row = impact.compare(hybrid, analytic, speed, spec.dt, floor)
+    missed = {name: value for name, value in row.items() if not value <= impact.BOUNDS[name]}
+    assert not missed
+    assert row['energy'] < -0.1
+
+
+@pytest.mark.parametrize('mass', impact.LEANING_MASSES)
+def test_a_box_that_leans_on_the_pendulum_stays(perfect, mass):
+    spec = RobotSpec.load('double_pendulum')
+    bench = impact.Bench(spec, impact.leaning_world(mass), perfect(True))
+    assert bench.drift() < impact.BOUNDS['drift']
+    # It does lean: the link bears part of its weight.
+    assert bench.simulation.solver.wrench.numpy()[2, 0] < -0.1
