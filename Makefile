@@ -74,25 +74,30 @@ $(DONE)/packages: $(DONE)/torch setup.py interfaces/wheels/requirements.txt
 	  | sed -unE 's/^ +Downloading (.*)/   \1/p; s/^Installing collected packages.*/   installing .../p'
 	@touch $@
 
-WHEEL_INTERFACES := interfaces/wheels/tf2_msgs interfaces/wheels/simulation_interfaces
+# Without ROS only the interfaces are built; the package itself is run from here. With ROS sourced
+# the clone is a workspace: both packages, linked to the files here, again when there are new ones.
 INTERFACES := interfaces/nerd_ros_interfaces
-$(DONE)/interfaces: $(DONE)/packages $(shell find interfaces -type f)
+WHEEL_INTERFACES := interfaces/wheels/tf2_msgs interfaces/wheels/simulation_interfaces
+BUILT_FROM := $(shell find interfaces $(if $(ROS_DISTRO),launch config urdf worlds models) -type f)
+$(DONE)/interfaces: $(DONE)/packages $(BUILT_FROM)
 	@case $$(cat $(VENV)/ros) in \
 	wheels) \
 	  echo '-- ROS 2 interface packages (two minutes)'; \
-	  export AMENT_PREFIX_PATH=$(CURDIR)/$(VENV) CMAKE_PREFIX_PATH=$(CURDIR)/$(VENV) PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; \
-	  unset MAKEFLAGS; colcon --log-level error --log-base .make/log build --merge-install --install-base $(VENV) --build-base $(DONE)/build \
-	    --base-paths $(INTERFACES) $(WHEEL_INTERFACES) \
+	  export AMENT_PREFIX_PATH=$(CURDIR)/$(VENV) CMAKE_PREFIX_PATH=$(CURDIR)/$(VENV); \
+	  export PATH="$(CURDIR)/$(VENV)/bin:$$PATH"; \
+	  unset MAKEFLAGS; \
+	  colcon --log-level error --log-base .make/log build --base-paths $(INTERFACES) $(WHEEL_INTERFACES) \
+	    --merge-install --install-base $(VENV) --build-base $(DONE)/build \
 	    --cmake-args -DBUILD_TESTING=OFF -DPython3_EXECUTABLE=$(PYTHON_OF_VENV) \
 	      -DCMAKE_PROJECT_INCLUDE=$(CURDIR)/interfaces/wheels/wheels.cmake ;; \
 	sourced) \
-	  echo '-- ROS 2 interface package'; \
-	  colcon build --packages-select nerd_ros_interfaces ;; \
+	  echo '-- ROS 2 packages'; \
+	  unset MAKEFLAGS; colcon build --symlink-install ;; \
 	esac
 	@touch $@
 
 # Newton's kernels and the compiled network; cached by their source, so a change costs little.
-$(DONE)/kernels: $(DONE)/interfaces $(shell grep -lsE 'wp\.kernel|njit' -r nerd_ros --include=*.py)
+$(DONE)/kernels: $(DONE)/interfaces $(shell grep -lsE 'wp\.kernel|njit' -r nerd_ros --include=*.py; ls models/*/model.yaml 2>/dev/null)
 	@echo '-- kernels of the simulation (a minute the first time)'
 	@$(PYTHON_OF_VENV) -m nerd_ros.scene.warm_up
 	@touch $@

@@ -53,7 +53,7 @@ class Sampler:
         low, high = np.log(self.sampling.slow_velocity)
         return self.rng.choice([-1.0, 1.0], shape) * np.exp(self.rng.uniform(low, high, shape))
 
-    def efforts(self, count: int, steps: int, slow: np.ndarray) -> np.ndarray:
+    def efforts(self, count: int, steps: int, slow: np.ndarray | bool = False) -> np.ndarray:
         """Efforts (count, steps, A): none, or random values held or joined by straight lines."""
         driven = self._share(self.sampling.passive_share, count, inverted=True)
         low, high = np.log(self.sampling.slow_effort)
