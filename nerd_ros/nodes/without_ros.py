@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scene and view in real time on machines that have no ROS 2; nothing is published."""
 
+import gc
 from threading import Event
 from time import perf_counter
 
@@ -36,6 +37,8 @@ def simulate(robot: str, world: str, solver: str, model: str, gui: bool) -> int:
     loop = SimulationLoop(step, simulation.dt, on_failure=finished.set)
     if view is not None:
         view.start()
+    # No step waits for a collection, and Python's end does not take the scene apart, for seconds.
+    gc.freeze()
     loop.start()
     try:
         finished.wait()

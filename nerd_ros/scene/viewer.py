@@ -29,7 +29,7 @@ NICENESS = 10
 SHOWN = {'show_visual': 'Links', 'show_collision': 'Contact shapes', 'show_joints': 'Joints',
          'show_com': 'Centres of mass', 'show_ground': 'Ground'}
 # From the middle of the robot to the camera, in sizes of the robot.
-CAMERA = np.array([1.0, -2.4, 0.7])
+CAMERA = np.array([1.3, -3.2, 1.0])
 
 
 class ViewerProcess:
@@ -145,7 +145,7 @@ def _aim(view: ViewerViser, links: np.ndarray) -> None:
     """Place the camera so that the robot, with links (n, 3) at its start, fills the picture."""
     middle = (links.min(0) + links.max(0)) / 2.0
     size = max(0.5, float(np.ptp(links, axis=0).max()))
-    position = middle + 2.0 * size * CAMERA
+    position = middle + size * CAMERA
     direction = middle - position
     yaw = np.degrees(np.arctan2(direction[1], direction[0]))
     pitch = np.degrees(np.arcsin(direction[2] / np.linalg.norm(direction)))

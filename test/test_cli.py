@@ -1,0 +1,66 @@
+# Copyright 2026 nerd_ros contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: arguments of a simulation, errors in one sentence, quick answers."""
+
+import subprocess
+import sys
+
+from nerd_ros.arguments import ArgumentError, read_arguments
+from nerd_ros.cli import node_arguments
+import pytest
+
+
+def nerd_ros(*words: str) -> subprocess.CompletedProcess:
+    """Run `nerd-ros`."""
+    return subprocess.run([sys.executable, '-m', 'nerd_ros.cli', *words], capture_output=True,
+                          text=True, timeout=120)
+
+
+def test_arguments():
+    values = read_arguments(['robot:=my/robot.yaml', 'gui:=false'], gui='true')
+    assert values['robot'] == 'my/robot.yaml' and values['gui'] == 'false'
+    assert read_arguments([], gui='true')['gui'] == 'true'
+    assert values['solver'] == 'neural'
+    headless = read_arguments(['headless:=true', 'rviz:=true', 'gui:=true'])
+    assert headless['gui'] == headless['rviz'] == 'false'
+
+
+@pytest.mark.parametrize('word, message', [
+    ('wrld:=empty', 'no argument wrld:=empty.*robot, world, solver, model, namespace, gui, rviz'),
+    ('world=empty', 'no argument world=empty; write name:=value'),
+    ('solver:=magic', 'solver:=magic.*neural, mujoco, featherstone'),
+    ('gui:=maybe', 'gui:=maybe.*true, false'),
+])
+def test_wrong_arguments(word, message):
+    with pytest.raises(ArgumentError, match=message):
+        read_arguments([word])
+
+
+def test_arguments_of_the_node():
+    # A text that YAML would take for something else stays a text.
+    words = node_arguments(read_arguments(['robot:=1e3', 'namespace:=left', 'gui:=true']))
+    assert words[0] == '--ros-args'
+    assert 'robot:="1e3"' in words and 'gui:=true' in words and 'model:=""' in words
+    assert words[-2:] == ['-r', '__ns:=/left']
+
+
+def test_help_needs_no_heavy_library():
+    code = ('import sys, nerd_ros.cli; '
+            'print({"torch", "newton", "warp", "numba", "rclpy"} & set(sys.modules))')
+    assert subprocess.check_output([sys.executable, '-c', code], text=True) == 'set()\n'
+    result = nerd_ros('--help')
+    assert result.returncode == 0
+    for command in ('generate', 'train', 'evaluate', 'sim'):
+        assert command in result.stdout
+
+
+@pytest.mark.parametrize('words, message', [
+    (('sim', 'planet:=mars'), 'there is no argument planet:=mars'),
+    (('generate', '--robot', 'nobody'), 'no nobody.yaml among the robots'),
+    (('evaluate', '--model', 'nowhere'), 'nowhere'),
+])
+def test_errors_are_one_sentence(words, message):
+    result = nerd_ros(*words)
+    assert result.returncode == 1
+    line, = result.stderr.splitlines()
+    assert line.startswith('nerd-ros: ') and message in line
