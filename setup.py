@@ -42,6 +42,7 @@ setup(
         'rosbags>=0.10',
         'safetensors',
         'torch>=2.6',
+        'tqdm',
         'trimesh',  # Newton reads meshes by it
         'typer',
         'viser>=1.1.1',
@@ -52,6 +53,7 @@ setup(
             'flake8',
             'pydocstyle',
             'pytest==8.3.5',  # launch_pytest of ROS 2 Jazzy does not work with 8.4 and later
+            'scipy',
         ],
     },
     zip_safe=True,
