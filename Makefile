@@ -75,10 +75,12 @@ $(DONE)/packages: $(DONE)/torch setup.py interfaces/wheels/requirements.txt
 	@touch $@
 
 # Without ROS only the interfaces are built; the package itself is run from here. With ROS sourced
-# the clone is a workspace: both packages, linked to the files here, again when there are new ones.
+# the clone is a workspace of both packages. (Not --symlink-install: its scripts would run in the
+# Python of colcon, not in that of the environment.)
 INTERFACES := interfaces/nerd_ros_interfaces
 WHEEL_INTERFACES := interfaces/wheels/tf2_msgs interfaces/wheels/simulation_interfaces
-BUILT_FROM := $(shell find interfaces $(if $(ROS_DISTRO),launch config urdf worlds models) -type f)
+BUILT_FROM := $(shell find interfaces $(if $(ROS_DISTRO),nerd_ros launch config urdf worlds models) \
+  -type f ! -path '*/__pycache__/*')
 $(DONE)/interfaces: $(DONE)/packages $(BUILT_FROM)
 	@case $$(cat $(VENV)/ros) in \
 	wheels) \
@@ -92,12 +94,13 @@ $(DONE)/interfaces: $(DONE)/packages $(BUILT_FROM)
 	      -DCMAKE_PROJECT_INCLUDE=$(CURDIR)/interfaces/wheels/wheels.cmake ;; \
 	sourced) \
 	  echo '-- ROS 2 packages'; \
-	  unset MAKEFLAGS; colcon build --symlink-install ;; \
+	  unset MAKEFLAGS; colcon build ;; \
 	esac
 	@touch $@
 
 # Newton's kernels and the compiled network; cached by their source, so a change costs little.
-$(DONE)/kernels: $(DONE)/interfaces $(shell grep -lsE 'wp\.kernel|njit' -r nerd_ros --include=*.py; ls models/*/model.yaml 2>/dev/null)
+$(DONE)/kernels: $(DONE)/packages $(shell grep -lsE 'wp\.kernel|njit' -r nerd_ros --include=*.py; ls models/*/model.yaml 2>/dev/null) \
+  | $(DONE)/interfaces
 	@echo '-- kernels of the simulation (a minute the first time)'
 	@$(PYTHON_OF_VENV) -m nerd_ros.scene.warm_up
 	@touch $@
