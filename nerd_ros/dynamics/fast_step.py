@@ -13,7 +13,7 @@ import math
 from numba import njit
 import numpy as np
 
-from nerd_ros.dynamics.features import SLOT_FEATURES, TOUCH_SCALE
+from nerd_ros.dynamics.features import CREEP_SPEED, SLOT_FEATURES, TOUCH_SCALE
 from nerd_ros.dynamics.model import NerdModel
 
 _PRISMATIC, _BALL, _ANGLE = 0, 1, 2
@@ -242,9 +242,11 @@ def _token(q, qd, effort, contacts, gravity, pose, geometry, token):
         else:
             token[at], token[at + 1] = math.sin(q[start]), math.cos(q[start])
             at += 2
-    for i in range(base, len(qd)):
-        token[at] = qd[i]
-        at += 1
+    dofs = len(qd) - base
+    for i in range(dofs):
+        token[at + i] = qd[base + i]
+        token[at + dofs + i] = math.tanh(qd[base + i] / CREEP_SPEED)
+    at += 2 * dofs
     for i in range(len(effort)):
         token[at] = effort[i]
         at += 1

@@ -11,8 +11,12 @@ A token holds, in this order:
 | 6, floating base only | twist of the base, (linear at the COM, angular) | m/s, rad/s |
 | 1 to 6 per joint | position: sin and cos, m if prismatic, two matrix columns if ball | -, m |
 | num_dofs | joint velocity | rad/s, m/s |
+| num_dofs | direction of motion, -1 to 1 | - |
 | num_dofs | joint effort | N m, N |
 | 8 per contact slot | point (3), normal (3), proximity, touch | m, -, -, - |
+
+*Direction of motion* is `tanh(qd / 0.05)`: dry friction hangs on it, and among velocities of many
+rad/s a network does not see how a joint comes to rest.
 
 *Proximity* falls from 1 at the surface to 0 at the contact threshold and grows with penetration;
 *touch* resolves the last millimetres. All eight are zero beyond the threshold, so that a slot
@@ -34,12 +38,14 @@ from nerd_ros.dynamics.layout import RobotLayout
 SLOT_FEATURES = 8
 # Distance [m] over which `touch` changes from 1 to 0; contact solvers act over millimetres.
 TOUCH_SCALE = 0.005
+# Speed [rad/s, m/s] at which the direction of motion is certain.
+CREEP_SPEED = 0.05
 
 
 def token_size(layout: RobotLayout) -> int:
     """Length of a token of this robot."""
     positions = sum({'prismatic': 1, 'ball': 6}.get(joint.type, 2) for joint in layout.joints)
-    return (3 + layout.num_base_dofs + positions + 2 * layout.num_dofs
+    return (3 + layout.num_base_dofs + positions + 3 * layout.num_dofs
             + SLOT_FEATURES * layout.num_slots)
 
 
@@ -65,7 +71,8 @@ def tokens(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor, effort: Tenso
         else:
             angle = joint_q[..., start:start + 1]
             parts += [torch.sin(angle), torch.cos(angle)]
-    parts += [joint_qd[..., layout.num_base_dofs:], effort]
+    speed = joint_qd[..., layout.num_base_dofs:]
+    parts += [speed, torch.tanh(speed / CREEP_SPEED), effort]
     parts.append(slot_features(layout, contacts_to_base(base_pose, contacts)).flatten(-2))
     return torch.cat(parts, dim=-1)
 
