@@ -4,10 +4,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+import re
 
 from nerd_ros.resources import names
 
 BOOLEAN = ('true', 'false')
+# Names joined by slashes, as ROS has them.
+NAMESPACE = re.compile(r'/?([A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?', re.ASCII)
 
 
 class ArgumentError(ValueError):
@@ -61,6 +64,10 @@ def read_arguments(words: Iterable[str], **defaults: str) -> dict[str, str]:
         choices = known[name].choices
         if choices and value not in choices:
             raise ArgumentError(f'{word} is not possible; {name} is one of {", ".join(choices)}.')
+        if name == 'namespace' and not NAMESPACE.fullmatch(value):
+            raise ArgumentError(f'{word} is not possible; a namespace is made of letters, digits '
+                                'and underscores, in parts that begin with no digit and are '
+                                'joined by /.')
         values[name] = value
     if values['headless'] == 'true':
         values['gui'] = values['rviz'] = 'false'

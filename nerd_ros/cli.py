@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `nerd-ros`; what a command needs is imported when it runs, to answer at once."""
 
+import errno
 from importlib.util import find_spec
 import json
 import os
@@ -39,7 +40,7 @@ def generate(
     from nerd_ros.scene.robot_spec import RobotSpec
     spec = RobotSpec.load(robot)
     path = output or Path('data', f'{spec.name}.h5')
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     run(spec, path, count, seed, threads, command=_command())
     print(f'{count} trajectories in {path}')
 
@@ -62,7 +63,7 @@ def train(
     from nerd_ros.scene.robot_spec import RobotSpec
     spec = RobotSpec.load(robot)
     folder = output or Path('runs', spec.name)
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_folder(folder)
     run(spec, data or Path('data', f'{spec.name}.h5'), folder, steps=steps, batch=batch,
         width=width, start=start, seed=seed, command=_command())
     print(f'the best model is in {folder}')
@@ -86,7 +87,7 @@ def evaluate(
         write_card: Annotated[bool, typer.Option(
             '--write-card', help='Write the figures into the card of --model.')] = False):
     """Compare a model with its teacher, or with recordings of the real robot."""
-    output.mkdir(parents=True, exist_ok=True)
+    _make_folder(output)
     if bag:
         from nerd_ros.learning.evaluate_bag import evaluate_bag
         evaluate_bag(robot, bag, model, effort=effort, output=output)
@@ -131,6 +132,16 @@ def main() -> None:
         app()
     except ValueError as error:
         sys.exit(f'nerd-ros: {error}')
+    except OSError as error:
+        sys.exit(f'nerd-ros: {error.filename}: {error.strerror}.' if error.filename
+                 else f'nerd-ros: {error}')
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder for results; one that cannot be written is told before the work."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def _start_rviz(namespace: str) -> None:

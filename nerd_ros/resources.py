@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where robots, worlds, models and other files of the package lie, however it was installed."""
 
+import os
 from pathlib import Path
 import sys
 
@@ -19,7 +20,7 @@ def resource_path(*parts: str) -> Path:
     """
     for root in _roots():
         path = root.joinpath(*parts)
-        if path.exists():
+        if os.path.exists(path):  # which says False of what cannot be a path
             return path
     raise ResourceError(f'nerd_ros has no {"/".join(parts)}.')
 
@@ -34,17 +35,23 @@ def find_named(kind: str, name_or_path: str, suffix: str) -> Path:
     """
     text = str(name_or_path)
     if text.endswith(suffix) or '/' in text or '\\' in text:
-        path = Path(text).expanduser()
-        if not path.is_file():
-            raise ResourceError(f'{text} is not a file.')
+        path = Path(os.path.expanduser(text))
+        if not os.path.isfile(path):
+            raise ResourceError(f'{shown(text)} is not a file.')
         return path
     try:
         return resource_path(kind, text + suffix)
     except ResourceError:
         known = ', '.join(names(kind, suffix)) or 'none'
         raise ResourceError(
-            f'there is no {text}{suffix} among the {Path(kind).name} of nerd_ros (there are: '
-            f'{known}); give one of these or a path that ends in {suffix}.') from None
+            f'there is no {shown(text)}{suffix} among the {Path(kind).name} of nerd_ros (there '
+            f'are: {known}); give one of these or a path that ends in {suffix}.') from None
+
+
+def shown(path: str | Path) -> str:
+    """Return a path or name as given, or escaped and cut where it does not fit into a message."""
+    text = str(path)
+    return text if text.isprintable() and len(text) <= 1000 else f'{ascii(text[:100])}...'
 
 
 def names(kind: str, suffix: str) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ def test_arguments():
     assert values['robot'] == 'my/robot.yaml' and values['gui'] == 'false'
     assert read_arguments([], gui='true')['gui'] == 'true'
     assert values['solver'] == 'neural'
+    for namespace in ('', '/', 'left', '/left/arm_2', 'left/'):
+        assert read_arguments([f'namespace:={namespace}'])['namespace'] == namespace
     headless = read_arguments(['headless:=true', 'rviz:=true', 'gui:=true'])
     assert headless['gui'] == headless['rviz'] == 'false'
 
@@ -30,6 +32,9 @@ def test_arguments():
     ('world=empty', 'no argument world=empty; write name:=value'),
     ('solver:=magic', 'solver:=magic.*neural, mujoco, featherstone'),
     ('gui:=maybe', 'gui:=maybe.*true, false'),
+    ('namespace:=1st', 'namespace:=1st.*letters, digits'),
+    ('namespace:=a//b', 'namespace:=a//b.*joined by /'),
+    ('namespace:=left arm', 'namespace:=left arm.*letters, digits'),
 ])
 def test_wrong_arguments(word, message):
     with pytest.raises(ArgumentError, match=message):
@@ -58,6 +63,10 @@ def test_help_needs_no_heavy_library():
     (('sim', 'planet:=mars'), 'there is no argument planet:=mars'),
     (('generate', '--robot', 'nobody'), 'no nobody.yaml among the robots'),
     (('evaluate', '--model', 'nowhere'), 'nowhere'),
+    (('generate', '--output', '/dev/null/here/a.h5'), '/dev/null/here: Not a directory.'),
+    (('generate', '--count', '1', '--output', '/dev'), '/dev'),
+    (('train', '--output', '/dev/null/here'), '/dev/null/here: Not a directory.'),
+    (('evaluate', '--output', '/dev/null'), '/dev/null: File exists.'),
 ])
 def test_errors_are_one_sentence(words, message):
     result = nerd_ros(*words)

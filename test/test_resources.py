@@ -36,5 +36,9 @@ def test_missing_file_is_named_as_given(tmp_path, monkeypatch):
     for given in ('./moon.sdf', 'moon.sdf', 'my/moon'):
         with pytest.raises(ResourceError, match=f'^{given} is not a file'):
             find_named('worlds', given, '.sdf')
+    for given in ('~nobody/moon', 'moon/a\0b', 'a\0b', 'x' * 5000, 'x/' * 3000):
+        with pytest.raises(ResourceError, match='is not a file|there is no') as error:
+            find_named('worlds', given, '.sdf')
+        assert str(error.value).isprintable() and len(str(error.value)) < 400
     Path('moon.sdf').touch()
     assert find_named('worlds', 'moon.sdf', '.sdf') == Path('moon.sdf')

@@ -7,17 +7,19 @@ The card holds the format version, the robot's layout, the size of the network, 
 makers say: command, seed, data, metrics, licence.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 import os
 
+from pydantic import ConfigDict
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 import yaml
 
-from nerd_ros.dynamics.layout import RobotLayout
+from nerd_ros.dynamics.layout import from_plain, RobotLayout
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.dynamics.transformer import TransformerConfig
+from nerd_ros.resources import shown
 
 FORMAT_VERSION = 1
 WEIGHTS, CARD = 'model.safetensors', 'model.yaml'
@@ -25,6 +27,15 @@ WEIGHTS, CARD = 'model.safetensors', 'model.yaml'
 
 class CheckpointError(ValueError):
     """A model that cannot be loaded, and why."""
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What of the card the model is made of; the rest is for people."""
+
+    __pydantic_config__ = ConfigDict(extra='forbid')
+    layout: RobotLayout
+    network: TransformerConfig
 
 
 def save_checkpoint(folder: Path | str, model: NerdModel, card: dict) -> None:
@@ -56,21 +67,23 @@ def load_checkpoint(folder: Path | str, layout: RobotLayout | None = None) -> Ne
     Raises CheckpointError that names the file, and for another robot what differs.
     """
     folder = Path(folder)
+    if not os.path.isdir(folder):
+        raise CheckpointError(f'{shown(folder)} is not a folder. A model is a folder with '
+                              f'{WEIGHTS} and {CARD}.')
     card = _read_card(folder / CARD)
     path = folder / WEIGHTS
     try:
-        stored = RobotLayout.from_dict(card.pop('layout'))
-        network = card.pop('network')
-        config = TransformerConfig(**{**network, 'spans': tuple(network['spans'])})
-        model = NerdModel(stored, config, card)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(f'{folder / CARD}: not a complete model card: {error}. Export the '
-                              'model again.') from error
-    if layout is not None and (lines := stored.differences(layout)):
+        shape = from_plain(_Shape, {name: card.pop(name) for name in ('layout', 'network')
+                                    if name in card})
+    except ValueError as error:
+        raise CheckpointError(f'{folder / CARD}: not a model card: {error}. Export the model '
+                              'again.') from None
+    if layout is not None and (lines := shape.layout.differences(layout)):
         raise CheckpointError(
             f'{folder} is a model of another robot than {layout.robot!r} as described now. '
             'Model against robot:\n  ' + '\n  '.join(lines)
             + '\nTrain a model for this robot or choose its own.')
+    model = NerdModel(shape.layout, shape.network, card)
     try:
         model.load_state_dict(load_file(path))
     except FileNotFoundError as error:
@@ -91,7 +104,7 @@ def load_checkpoint(folder: Path | str, layout: RobotLayout | None = None) -> Ne
 def _read_card(path: Path) -> dict:
     try:
         card = yaml.safe_load(path.read_text())
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except FileNotFoundError as error:
         raise CheckpointError(f'{path}: no such file. A model is a folder with {WEIGHTS} and '
                               f'{CARD}.') from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

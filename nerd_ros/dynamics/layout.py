@@ -4,8 +4,12 @@
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from nerd_ros.resources import shown
 
 # Coordinates and degrees of freedom of each joint type, in Newton's order.
 JOINT_COORDS = {'revolute': 1, 'continuous': 1, 'prismatic': 1, 'ball': 4}
@@ -20,7 +24,7 @@ class JointLayout:
     """One joint in specification order; limits and effort in rad or m, N m or N."""
 
     name: str
-    type: str
+    type: Literal['revolute', 'continuous', 'prismatic', 'ball']
     lower: float
     upper: float
     effort_limit: float
@@ -45,6 +49,8 @@ class RobotLayout:
     hash of the kinematic tree.
     """
 
+    # Unknown fields are refused, those of joints and slots as well.
+    __pydantic_config__ = ConfigDict(extra='forbid')
     robot: str
     dt: float
     floating: bool
@@ -107,13 +113,8 @@ class RobotLayout:
 
     @classmethod
     def from_dict(cls, data: dict) -> 'RobotLayout':
-        """Inverse of `to_dict`; raises KeyError or TypeError on missing or unknown fields."""
-        data = dict(data)
-        data['joints'] = tuple(JointLayout(**joint) for joint in data['joints'])
-        data['slots'] = tuple(
-            SlotLayout(s['link'], tuple(s['point']), s['radius']) for s in data['slots'])
-        data['base_com'] = tuple(data['base_com'])
-        return cls(**data)
+        """Inverse of `to_dict`; raises ValueError that names the first wrong field."""
+        return from_plain(cls, data)
 
     def differences(self, other: 'RobotLayout') -> list[str]:
         """One line for each thing in which `other` is not the robot of this layout."""
@@ -141,6 +142,25 @@ class RobotLayout:
             lines.append('kinematic tree: links, axes or joint origins differ '
                          f'({self.fingerprint[:12]} against {other.fingerprint[:12]})')
         return lines
+
+
+def from_plain(kind: type, data):
+    """
+    Return the dataclass `kind` made of what a YAML or JSON file holds, dataclasses in it as well.
+
+    Raises ValueError that names the first field that is missing, unknown or of another type.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(data)
+    except ValidationError as error:
+        problem = error.errors()[0]
+    *parents, field = (str(part) for part in problem['loc'] or ('it',))
+    if problem['type'] == 'missing':
+        what = f'item {field}' if field.isdigit() else field
+        raise ValueError(f'{".".join(parents) or "it"} has no {what}')
+    reason = (problem.get('ctx', {}).get('error')
+              or f'{problem["msg"]}, got {shown(repr(problem["input"]))}')
+    raise ValueError(f'{".".join([*parents, field])}: {reason}')
 
 
 def _starts(first: int, sizes: list[int]) -> tuple[int, ...]:

@@ -16,6 +16,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+# Largest sizes of a network. What is beyond is a slip, and would take all memory.
+LARGEST = {'width': 4096, 'heads': 256, 'mlp_ratio': 16, 'head_width': 4096, 'spans': 64}
+
 
 @dataclass(frozen=True)
 class TransformerConfig:
@@ -28,7 +31,15 @@ class TransformerConfig:
     spans: tuple[int, ...] = (4, 4, 4)
 
     def __post_init__(self):
-        """Refuse sizes that do not divide."""
+        """Refuse sizes that cannot be."""
+        if not isinstance(self.spans, tuple) or not 1 <= len(self.spans) <= LARGEST['spans']:
+            raise ValueError(f'spans {self.spans!r} must be a list of 1 to {LARGEST["spans"]} '
+                             'spans, one for each layer')
+        for name, largest in LARGEST.items():
+            values = getattr(self, name)
+            for value in values if name == 'spans' else (values,):
+                if type(value) is not int or not 1 <= value <= largest:
+                    raise ValueError(f'{name} {values!r} must be whole, from 1 to {largest}')
         if self.width % (2 * self.heads):
             raise ValueError(f'width {self.width} must be a multiple of 2 * heads {self.heads}')
 

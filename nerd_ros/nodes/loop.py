@@ -99,12 +99,17 @@ class SimulationLoop:
         """
         Run `function` in the loop's thread, between two steps, and return what it returns.
 
-        Raises what it raises, TimeoutError after `timeout` s, and CancelledError if the loop ends.
+        Raises what it raises, TimeoutError where it could not begin or end within `timeout` s, and
+        CancelledError if the loop ends. What could not begin in time is given up.
         """
         answer: Future = Future()
         self._requests.append((function, answer))
         self._wake.set()
-        return answer.result(timeout)
+        try:
+            return answer.result(timeout)
+        except TimeoutError:
+            answer.cancel()
+            raise TimeoutError(f'the simulation took more than {timeout:g} s to answer') from None
 
     def mark(self) -> tuple[int, float]:
         """Return a mark from which on `timing_since` can tell what happened."""
@@ -148,7 +153,8 @@ class SimulationLoop:
     def _disturbed_before(self, deadline: float) -> bool:
         """Wait until `deadline`; returns True at once when a request comes in a long wait."""
         if deadline - perf_counter() > LONG_WAIT:
-            if self._wake.wait(deadline - perf_counter() - LONG_WAIT / 2):
+            wait = deadline - perf_counter() - LONG_WAIT / 2
+            if self._wake.wait(min(wait, threading.TIMEOUT_MAX)):
                 self._wake.clear()
                 return True
         pause = deadline - perf_counter() - SPIN_TIME
@@ -161,6 +167,8 @@ class SimulationLoop:
     def _answer(self) -> None:
         while self._requests:
             function, answer = self._requests.popleft()
+            if not answer.set_running_or_notify_cancel():
+                continue
             try:
                 answer.set_result(function())
             except Exception as error:

@@ -108,13 +108,16 @@ def _descriptor(item) -> ParameterDescriptor:
 
 
 def _check(parameters) -> SetParametersResult:
-    """Refuse a value that is not among the choices of a parameter."""
+    """Refuse a value that is not among the choices of a parameter, and `use_sim_time`."""
     known = {item.name: item for item in fields(SimParameters)}
     for parameter in parameters:
         if parameter.name in known:
             problem = _problem(known[parameter.name], parameter.value)
             if problem:
                 return SetParametersResult(successful=False, reason=problem)
+        if parameter.name == 'use_sim_time' and parameter.value:
+            return SetParametersResult(successful=False, reason=(
+                'this node publishes /clock; set use_sim_time to true for all other nodes'))
     return SetParametersResult(successful=True)
 
 

@@ -15,6 +15,8 @@ from nerd_ros.nodes.templates import MessageTemplate, NUMBER, STAMP_NANOSEC, STA
 
 # Grey, for obstacles whose file gives no colour.
 DEFAULT_COLOR = (0.6, 0.6, 0.6)
+# A century [ns]; the lowest rates have no finite period.
+LONGEST_PERIOD = 3e18
 
 
 class Schedule:
@@ -26,7 +28,7 @@ class Schedule:
 
     def set_rate(self, rate: float) -> None:
         """Change the rate [Hz]; 0 means every step."""
-        self._period = 0 if rate == 0.0 else int(1e9 / rate)
+        self._period = 0 if rate == 0.0 else int(min(1e9 / rate, LONGEST_PERIOD))
         self._next = 0
 
     def due(self, time_ns: int) -> bool:

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from time import perf_counter
+from typing import Callable
 
 import rclpy
 from rclpy.clock import Clock, ClockType
@@ -30,6 +31,7 @@ from nerd_ros.nodes.loop import SimulationLoop
 from nerd_ros.nodes.parameters import declare_parameters, SimParameters
 from nerd_ros.nodes.publishers import (ClockPublisher, JointStatePublisher, MarkerPublisher,
                                        OdometryPublisher, publish_description, Schedule)
+from nerd_ros.resources import find_named
 
 VIEW_PERIOD = 1 / 30  # [s of wall time]
 # How long a thread may keep Python from the others: a step must not wait for a callback [s].
@@ -47,6 +49,8 @@ class SimNode:
 
     def __init__(self, node, parameters: SimParameters):
         # Newton takes seconds to import; a wrong parameter is told before.
+        find_named('config/robots', parameters.robot, '.yaml')
+        find_named('worlds', parameters.world, '.sdf')
         from nerd_ros.scene.simulation import Simulation
         self.node, self.parameters = node, parameters
         self.failed = False
@@ -164,14 +168,12 @@ class SimNode:
         def reset():
             self.commands.clear()
             self.simulation.reset()
-        self.loop.call(reset)
-        response.success, response.message = True, 'the simulation is back at its start'
-        return response
+        return respond(response, lambda: self.loop.call(reset),
+                       'the simulation is back at its start')
 
     def _pause(self, request, response):
-        self.loop.pause(request.data)
-        response.success, response.message = True, 'paused' if request.data else 'running'
-        return response
+        return respond(response, lambda: self.loop.pause(request.data),
+                       'paused' if request.data else 'running')
 
     def _apply_parameters(self, changed) -> None:
         """Put parameters that were set at run time to use."""
@@ -192,8 +194,10 @@ class SimNode:
             others = self.node.count_publishers(topic) - 1
             if others > 0:
                 self._sole_topics.remove(topic)
+                own_name = '' if topic == '/clock' else ', namespace or joint_states_topic'
                 self.node.get_logger().warning(
-                    f'{others} other publisher(s) on {topic}: subscribers get a mixture of both')
+                    f'{others} other publisher(s) on {topic}: subscribers get a mixture; stop '
+                    f'one, or start it with another ROS_DOMAIN_ID{own_name}')
 
     def _report_failure(self) -> None:
         self.failed = True
@@ -209,6 +213,17 @@ class SimNode:
                 if not self._finished.is_set():
                     self.node.get_logger().error(f'a callback failed: {error!r}',
                                                  throttle_duration_sec=5.0)
+
+
+def respond(response, action: Callable[[], None], done: str):
+    """Do `action` and return the response of a service: `done`, or why it could not be done."""
+    try:
+        action()
+        response.success, response.message = True, done
+    except Exception as error:  # whatever it is, a client without a response waits for ever
+        response.success = False
+        response.message = f'not done: {str(error) or type(error).__name__}'
+    return response
 
 
 def main(args=None) -> int:

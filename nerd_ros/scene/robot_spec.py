@@ -3,6 +3,8 @@
 """RobotSpec: what the simulator has to know of a robot beside its URDF, read from YAML."""
 
 from pathlib import Path
+import re
+import reprlib
 from typing import Annotated, Literal
 
 from pydantic import (BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
@@ -10,6 +12,7 @@ from pydantic import (BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 import yaml
 
 from nerd_ros.resources import find_named
+from nerd_ros.scene.input_files import LARGEST, read_text, SMALLEST
 
 
 class RobotError(ValueError):
@@ -21,13 +24,14 @@ def _tuple(value):
 
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-NotNegative = Annotated[float, Field(ge=0.0)]
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Positive = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
+NotNegative = Annotated[float, Field(ge=0.0, le=LARGEST)]
 FloatRange = Annotated[tuple[NotNegative, NotNegative], BeforeValidator(_tuple)]
 StepRange = Annotated[tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]],
                       BeforeValidator(_tuple)]
 PerJoint = Annotated[tuple[NotNegative, ...], BeforeValidator(_tuple)]
-Pose6 = Annotated[tuple[float, float, float, float, float, float], BeforeValidator(_tuple)]
+Pose6 = Annotated[tuple[Number, Number, Number, Number, Number, Number], BeforeValidator(_tuple)]
 
 
 class _Section(BaseModel):
@@ -55,16 +59,17 @@ class JointSpec(_Section):
     armature: NotNegative = Field(0.0, description='rotor inertia at the joint [kg m^2 or kg]')
     friction: NotNegative | None = Field(None, description='dry friction [N m or N]')
     damping: NotNegative | None = Field(None, description='viscous friction [N m s/rad or N s/m]')
-    initial: float = Field(0.0, description='position after a reset [rad or m]')
+    initial: Number = Field(0.0, description='position after a reset [rad or m]')
 
 
 class ContactSpec(_Section):
     """Contact of the robot with static geometry."""
 
     threshold: Positive = Field(0.1, description='distance at which a slot starts to see [m]')
-    friction: float = Field(0.6, ge=1e-3, description='friction coefficient of every contact '
-                                                      'of the robot')
-    slot_spacing: Positive = Field(0.1, description='largest distance of slots on a capsule [m]')
+    friction: float = Field(0.6, ge=1e-3, le=LARGEST, description='friction coefficient of every '
+                                                                  'contact of the robot')
+    slot_spacing: float = Field(0.1, ge=1e-3, le=LARGEST,
+                                description='largest distance of slots on a capsule [m]')
     rounded_cylinders: bool = Field(False, description='collision cylinders become capsules')
 
 
@@ -111,10 +116,10 @@ class RobotSpec(_Section):
     order of the URDF.
     """
 
-    name: str = Field(min_length=1, pattern=r'^[A-Za-z][A-Za-z0-9_]*$')
+    name: str = Field(max_length=100, pattern=r'^[A-Za-z][A-Za-z0-9_]*$')
     urdf: str = Field(min_length=1, description='URDF or xacro, relative to the YAML file')
     base: BaseSpec = BaseSpec()
-    dt: float = Field(gt=0.0, le=1.0, description='time of one step of the learned model [s]')
+    dt: float = Field(ge=SMALLEST, le=1.0, description='time of one step of the learned model [s]')
     teacher: TeacherSpec = TeacherSpec()
     joints: dict[str, JointSpec] = Field(min_length=1)
     contact: ContactSpec = ContactSpec()
@@ -154,17 +159,14 @@ class RobotSpec(_Section):
             path = find_named('config/robots', name_or_path, '.yaml')
         except ValueError as error:
             raise RobotError(str(error)) from None
+        text = read_text(path, RobotError)
         try:
-            text = path.read_text(encoding='utf-8')
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, 'strerror', None) or 'not UTF-8 text'
-            raise RobotError(f'{path}: cannot be read: {reason}.') from None
-        try:
-            data = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+            data = yaml.load(text, _Loader)
+        except Exception as error:  # PyYAML lets many built-in kinds pass
             mark = getattr(error, 'problem_mark', None)
             line = f', line {mark.line + 1}' if mark else ''
-            problem = getattr(error, 'problem', None) or 'not valid YAML'
+            problem = (getattr(error, 'problem', None)
+                       or f"not valid YAML: {' '.join(str(error).split())}")
             raise RobotError(f'{path}{line}: {problem}.') from None
         if not isinstance(data, dict):
             raise RobotError(f'{path}: a robot is a mapping of fields such as name, urdf, joints.')
@@ -174,6 +176,25 @@ class RobotSpec(_Section):
             raise RobotError(f'{path}: {_sentence(error)}') from None
         spec._source = path
         return spec
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which 5e-3 is a number, as it is not in YAML 1.1, and no key comes twice."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = []
+        for key, _ in node.value:
+            if key.value in keys:
+                raise yaml.constructor.ConstructorError(
+                    problem=f'{key.value} comes twice; leave one of the two',
+                    problem_mark=key.start_mark)
+            keys.append(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(
+    'tag:yaml.org,2002:float', re.compile(r'[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$'),
+    list('-+.0123456789'))
 
 
 def _sentence(error: ValidationError) -> str:
@@ -190,6 +211,6 @@ def _sentence(error: ValidationError) -> str:
         text = (f'field {field}: ' if field else '') + str(first['ctx']['error'])
     else:
         message = first['msg'][0].lower() + first['msg'][1:]
-        text = f"field {field}: {message}, got {first['input']!r}"
+        text = f"field {field}: {message}, got {reprlib.repr(first['input'])}"
     more = f' ({len(problems) - 1} more problems)' if len(problems) > 1 else ''
     return f'{text}.{more}'

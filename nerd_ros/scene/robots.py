@@ -32,8 +32,9 @@ def add_robot(builder: newton.ModelBuilder, spec: RobotSpec, root: etree._Elemen
             xform=wp.transform((x, y, z), wp.quat_rpy(roll, pitch, yaw)),
             floating=spec.base.type == 'floating',
             enable_self_collisions=False)
-    except (ValueError, ImportError, RuntimeError, OSError) as error:
-        raise RobotError(f'{spec.urdf_path}: {error}') from error
+    except Exception as error:  # readers of mesh files raise many kinds
+        raise RobotError(f"{spec.urdf_path}: cannot be built, check its mesh files: "
+                         f"{' '.join(str(error).split())}.") from error
     names = [label.split('/', 1)[1] for label, kind
              in zip(builder.joint_label[first_joint:], builder.joint_type[first_joint:])
              if kind in (newton.JointType.REVOLUTE, newton.JointType.PRISMATIC)]

@@ -3,6 +3,7 @@
 """The one builder of robot and obstacles, for the node, the teacher and the evaluation."""
 
 from dataclasses import dataclass
+import logging
 
 import newton
 from newton.solvers import SolverMuJoCo
@@ -29,6 +30,10 @@ FRICTION_SOLIMP = (0.99, 0.99, 0.001, 0.5, 2.0)
 CONTACT_GAP = 0.02
 # Where a plane goes that a world does not have [m]; infinity would make NaN.
 FAR = -1.0e3
+# Depth from which on an obstacle in the robot is warned of [m].
+OVERLAP = 1.0e-3
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,37 @@ class Scene:
         for shape, plane in zip(self.ground_shapes, np.asarray(planes, float)):
             poses[shape] = plane_pose(plane[:3], max(plane[3], FAR))
         self.model.shape_transform.assign(poses)
+
+    def warn_of_overlaps(self, state: newton.State, contacts: newton.Contacts) -> None:
+        """
+        Log a warning for each obstacle that lies in a link of the robot of the first world.
+
+        `contacts` are those of `state`. A solver, a learned one most of all, throws the robot
+        out of such an obstacle at any speed.
+        """
+        count = int(contacts.rigid_contact_count.numpy()[0])
+        shapes, points, margins = (np.stack([
+            getattr(contacts, f'rigid_contact_{name}{side}').numpy()[:count] for side in (0, 1)])
+            for name in ('shape', 'point', 'margin'))
+        normals = contacts.rigid_contact_normal.numpy()[:count]
+        bodies, poses = self.model.shape_body.numpy()[shapes], state.body_q.numpy()
+        depths = {}
+        for i in np.flatnonzero((shapes < self.shape_stride).all(axis=0)):
+            of_robot = (0 <= bodies[:, i]) & (bodies[:, i] < self.num_links)
+            if of_robot.sum() != 1:
+                continue
+            ends = [points[k, i] if body < 0 else
+                    wp.transform_point(wp.transform(*poses[body]), wp.vec3(*points[k, i]))
+                    for k, body in enumerate(bodies[:, i])]
+            depth = margins[:, i].sum() - normals[i] @ (np.array(ends[1]) - np.array(ends[0]))
+            pair = (self.model.shape_label[shapes[~of_robot, i][0]],
+                    self.body_names[bodies[of_robot, i][0]])
+            depths[pair] = max(depth, depths.get(pair, OVERLAP))
+        for (obstacle, link), depth in depths.items():
+            if depth > OVERLAP:
+                _log.warning('World %s: obstacle %s starts %.0f mm inside link %s of the robot, '
+                             'which will be thrown about; move one of them.',
+                             self.world.name, obstacle, 1e3 * depth, link)
 
 
 def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device=None) -> Scene:

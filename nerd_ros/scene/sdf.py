@@ -12,10 +12,12 @@ import logging
 import math
 from pathlib import Path
 
-from lxml import etree
 import numpy as np
 import warp as wp
 
+from nerd_ros.scene.input_files import (is_inertia, LEAST_MOMENT, parse_numbers, parse_xml,
+                                        read_text, SMALLEST)
+from nerd_ros.scene.robots import LABEL
 from nerd_ros.scene.world import Obstacle, World, WorldError
 
 _KNOWN = {
@@ -57,11 +59,10 @@ class _Reader:
         self.names = set()
 
     def read(self) -> World:
-        root = self._parse()
+        root = parse_xml(read_text(self.path, WorldError), self.path, WorldError)
         worlds = root.findall('world')
         if root.tag != 'sdf' or len(worlds) != 1:
             self.fail(root, 'an SDF world file has <sdf> with exactly one <world>')
-        self.warn_unused(root)
         world = worlds[0]
         gravity = (0.0, 0.0, -9.81)
         if world.find('gravity') is not None:
@@ -69,20 +70,13 @@ class _Reader:
         obstacles = []
         for model in world.findall('model'):
             obstacles.extend(self.model(model))
+        self.warn_unused(root)  # behind the errors, which say more
         return World(world.get('name') or self.path.stem, gravity, tuple(obstacles))
-
-    def _parse(self):
-        if not self.path.is_file():
-            raise WorldError(f'{self.path}: no such SDF file.')
-        parser = etree.XMLParser(remove_comments=True, remove_pis=True, resolve_entities=False)
-        try:
-            return etree.parse(str(self.path), parser).getroot()
-        except etree.XMLSyntaxError as error:
-            raise WorldError(f'{self.path}, line {error.lineno}: not well-formed XML: '
-                             f'{error.msg}.') from None
 
     def model(self, model) -> list[Obstacle]:
         name = self.name(model)
+        if name.split('/')[0] in ('world', LABEL):
+            self.fail(model, f'a model cannot be named {name}, which is taken; rename it')
         if name in self.names:
             self.fail(model, f'there are two models named {name}')
         self.names.add(name)
@@ -169,17 +163,20 @@ class _Reader:
         mass = self.positive(mass_element, 1)[0]
         element = inertial.find('inertia')
         if element is None:
-            return mass, (0.0, 0.0, 0.0), _solid_inertia(shape, size, mass)
+            matrix = _solid_inertia(shape, size, mass)
+            if not is_inertia(matrix):
+                self.fail(link, f'{name} is too small and light: its moments of inertia have to '
+                                f'be at least {LEAST_MOMENT:g}')
+            return mass, (0.0, 0.0, 0.0), tuple(map(tuple, matrix.tolist()))
         xx, yy, zz = (self.numbers(self.child(element, tag), 1)[0]
                       for tag in ('ixx', 'iyy', 'izz'))
         xy, xz, yz = (0.0 if element.find(tag) is None else self.numbers(element.find(tag), 1)[0]
                       for tag in ('ixy', 'ixz', 'iyz'))
         matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        moments = np.linalg.eigvalsh(matrix)
-        if moments[0] <= 0.0 or moments[0] + moments[1] < moments[2] * (1.0 - 1e-6):
+        if not is_inertia(matrix):
             self.fail(element, f'no body has the inertia given for {name}: its principal '
-                               'moments have to be positive, and none larger than the sum of '
-                               'the others')
+                               f'moments have to be at least {LEAST_MOMENT:g}, and none larger '
+                               'than the sum of the others')
         frame = wp.transform_inverse(local) * self.pose(inertial)
         turn = np.array(wp.quat_to_matrix(wp.transform_get_rotation(frame))).reshape(3, 3)
         com = tuple(float(v) for v in wp.transform_get_translation(frame))
@@ -211,10 +208,9 @@ class _Reader:
             if key not in _ATTRIBUTES.get(element.tag, ()):
                 self.warn(element, f'the attribute {key} of <{element.tag}>')
         for child in element:
-            # Geometry of an unknown kind is an error of a collision and an odd visual.
-            if child.tag in _KNOWN.get(element.tag, ()) or element.tag == 'geometry':
+            if child.tag in _KNOWN.get(element.tag, ()):
                 self.warn_unused(child)
-            else:
+            elif element.tag != 'geometry':  # else an odd <visual>, warned of as a whole
                 self.warn(child, f'<{child.tag}> in <{element.tag}>')
 
     def name(self, element) -> str:
@@ -236,22 +232,16 @@ class _Reader:
         return text in ('true', '1')
 
     def numbers(self, element, *counts: int) -> tuple[float, ...]:
-        text = (element.text or '').strip()
         try:
-            values = tuple(float(part) for part in text.split())
-        except ValueError:
-            values = ()
-        if len(values) not in counts or not all(map(math.isfinite, values)):
-            wanted = ' or '.join(map(str, counts))
-            self.fail(element, f'<{element.tag}> is "{text}", expected {wanted} finite '
-                               f'number{"" if counts == (1,) else "s"}')
-        return values
+            return parse_numbers((element.text or '').strip(), *counts)
+        except ValueError as error:
+            self.fail(element, f'<{element.tag}> is {error}')
 
     def positive(self, element, count: int) -> tuple[float, ...]:
         values = self.numbers(element, count)
-        if min(values) <= 0.0:
+        if min(values) < SMALLEST:
             self.fail(element, f'<{element.tag}> is "{element.text.strip()}", it has to be '
-                               'positive')
+                               f'positive, at least {SMALLEST:g}')
         return values
 
     def pose(self, owner):
@@ -277,10 +267,10 @@ class _Reader:
                      self.path, element.sourceline, text)
 
 
-def _solid_inertia(shape: str, size, mass: float):
+def _solid_inertia(shape: str, size, mass: float) -> np.ndarray:
     if shape == 'sphere':
         moments = np.full(3, 0.4 * mass * size[0] ** 2)
     else:
         square = np.square(size)
         moments = mass / 12.0 * (square.sum() - square)
-    return tuple(map(tuple, np.diag(moments).tolist()))
+    return np.diag(moments)

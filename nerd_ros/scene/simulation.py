@@ -78,6 +78,8 @@ class Simulation:
             newton_model, broad_phase='explicit',
             rigid_contact_max=max(16, 8 * newton_model.shape_contact_pair_count))
         self._contacts = self._pipeline.contacts()
+        self._pipeline.collide(self._state, self._contacts)
+        self.scene.warn_of_overlaps(self._state, self._contacts)
         self.solver = (solver(self.scene) if callable(solver)
                        else make_solver(self.scene, solver, model))
         """The Newton solver in use."""

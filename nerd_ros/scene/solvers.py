@@ -9,8 +9,9 @@ import warnings
 from newton.solvers import SolverBase
 import numpy as np
 
-from nerd_ros.resources import resource_path
+from nerd_ros.resources import resource_path, ResourceError
 from nerd_ros.scene.analytic import FrictionFeatherstone, Substepped
+from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import mujoco_solver, Scene
 from nerd_ros.scene.solver_hybrid import SolverHybrid
 
@@ -35,7 +36,7 @@ def make_solver(scene: Scene, name: str, model: Path | str | None = None) -> Sol
         # Imports torch, which the analytic solvers do without.
         from nerd_ros.dynamics.checkpoint import load_checkpoint
         from nerd_ros.scene.solver_nerd import SolverNeRD
-        folder = model or resource_path('models', scene.spec.name)
+        folder = model or _shipped_model(scene.spec)
         robot = SolverNeRD(scene.model, load_checkpoint(folder, scene.layout),
                            force_substeps=_mujoco_substeps(scene))
     elif name == 'featherstone':
@@ -44,6 +45,15 @@ def make_solver(scene: Scene, name: str, model: Path | str | None = None) -> Sol
     else:
         raise ValueError(f'unknown solver {name!r}; known are {", ".join(SOLVERS)}.')
     return with_obstacles(scene, robot)
+
+
+def _shipped_model(spec: RobotSpec) -> Path:
+    try:
+        return resource_path('models', spec.name)
+    except ResourceError:
+        raise ValueError(
+            f'no learned model ships for robot {spec.name}; train one with `nerd-ros train '
+            f'--robot {spec.source}`, or give model:=FOLDER, or solver:=mujoco.') from None
 
 
 def analytic_solver(scene: Scene) -> SolverBase:

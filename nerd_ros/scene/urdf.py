@@ -5,11 +5,17 @@
 import hashlib
 import logging
 import math
+import os
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from lxml import etree
-import numpy as np
+from resolve_robotics_uri_py import resolve_robotics_uri
 
+from nerd_ros.resources import shown
+from nerd_ros.scene.input_files import (is_inertia, LARGEST, LEAST_MOMENT, parse_numbers,
+                                        parse_xml, read_text, SMALLEST)
 from nerd_ros.scene.robot_spec import RobotError, RobotSpec
 
 _ACTUATED = ('revolute', 'continuous', 'prismatic')
@@ -21,10 +27,21 @@ _KNOWN = {
     'joint': {'origin', 'parent', 'child', 'axis', 'limit', 'dynamics'},
 }
 
-# Attributes that hold one number; xyz, rpy and size hold three.
-_SCALARS = ('lower', 'upper', 'effort', 'damping', 'friction', 'radius', 'length',
-            'ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')
-_TRIPLES = ('xyz', 'rpy', 'size')
+# Attributes that hold numbers, by how many and by the least they can be.
+_NUMBERS = {
+    1: {-LARGEST: ('lower', 'upper', 'value', 'ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz'),
+        0.0: ('effort', 'velocity', 'damping', 'friction'),
+        SMALLEST: ('radius', 'length', 'height')},
+    3: {-LARGEST: ('xyz', 'rpy', 'scale'),
+        SMALLEST: ('size',)},
+    4: {0.0: ('rgba',)},
+}
+_RULES = {attribute: (count, least) for count, group in _NUMBERS.items()
+          for least, attributes in group.items() for attribute in attributes}
+
+# Collision shapes with the attributes that they need; the capsule is Newton's.
+_SHAPES = {'box': ('size',), 'sphere': ('radius',), 'cylinder': ('radius', 'length'),
+           'capsule': ('radius', 'height'), 'mesh': ('filename',)}
 
 _log = logging.getLogger(__name__)
 
@@ -33,22 +50,22 @@ def read_urdf(spec: RobotSpec) -> etree._Element:
     """
     Read the URDF of a robot, xacro processed, and check all that the simulation relies on.
 
-    Logs one warning for each kind of element that the simulation drops. Raises RobotError.
+    Logs one warning for each kind of element that the simulation drops; the returned tree is
+    without these, and its meshes have absolute paths. Raises RobotError.
     """
     path = spec.urdf_path
-    root = _parse(path)
+    root = parse_xml(_run_xacro(path) if path.suffix == '.xacro' else read_text(path, RobotError),
+                     path, RobotError)
     if root.tag != 'robot':
         raise RobotError(f'{path}: the outermost element is <{root.tag}>, a URDF has <robot>.')
+    _drop_unknown(root, path)
     _check_tree(root, path)
+    _check_numbers(root, path)
     _check_joints(root, path)
     _check_masses(root, path)
     _check_spec(root, spec)
-    _warn_dropped(root, path)
-    for mesh in root.iter('mesh'):
-        name = mesh.get('filename', '')
-        if name and '://' not in name:
-            # The builder gets text, which has no folder that a path could be relative to.
-            mesh.set('filename', str((path.parent / name).resolve()))
+    _find_meshes(root, path)
+    _check_collisions(root, path)
     return root
 
 
@@ -71,20 +88,6 @@ def fingerprint(root: etree._Element) -> str:
     return hashlib.sha256('\n'.join(lines).encode()).hexdigest()
 
 
-def _parse(path: Path) -> etree._Element:
-    if not path.is_file():
-        raise RobotError(f'{path}: no such URDF file.')
-    parser = etree.XMLParser(remove_comments=True, remove_pis=True, resolve_entities=False)
-    try:
-        if path.suffix == '.xacro':
-            text = _run_xacro(path)
-            return etree.fromstring(text.encode(), parser)
-        return etree.parse(str(path), parser).getroot()
-    except etree.XMLSyntaxError as error:
-        raise RobotError(f'{path}, line {error.lineno}: not well-formed XML: {error.msg}.') \
-            from None
-
-
 def _run_xacro(path: Path) -> str:
     try:
         import xacro
@@ -94,7 +97,7 @@ def _run_xacro(path: Path) -> str:
     try:
         return xacro.process_file(str(path)).toxml()
     except Exception as error:  # xacro raises its own and many built-in kinds
-        raise RobotError(f'{path}: xacro failed: {error}.') from error
+        raise RobotError(f"{path}: xacro failed: {' '.join(str(error).split())}.") from error
 
 
 def _numbers(element, attribute: str, default: tuple) -> tuple:
@@ -113,6 +116,9 @@ def _check_tree(root, path: Path) -> None:
             name = element.get('name')
             if not name:
                 raise RobotError(f'{path}, line {element.sourceline}: a {kind} has no name.')
+            if kind == 'link' and "'" in name:
+                raise RobotError(f'{path}, line {element.sourceline}: the name of link {name} has '
+                                 'an apostrophe, which links cannot have; leave it out.')
             if name in seen:
                 raise RobotError(f'{path}, line {element.sourceline}: there are two {kind}s '
                                  f'named {name}.')
@@ -142,12 +148,44 @@ def _check_tree(root, path: Path) -> None:
             raise RobotError(f'{path}: the joints form a loop around link {link}.')
 
 
+def _check_numbers(root, path: Path) -> None:
+    for part in root:
+        for element in part.iter():
+            for attribute, value in element.attrib.items():
+                if attribute not in _RULES:
+                    continue
+                count, least = _RULES[attribute]
+                try:
+                    numbers = parse_numbers(value, count)
+                    if min(numbers) < least:
+                        raise ValueError(f'"{value}", it has to be at least {least:g}')
+                except ValueError as error:
+                    raise RobotError(
+                        f"{path}, line {element.sourceline}: {attribute} of <{element.tag}> in "
+                        f"{part.tag} {part.get('name')} is {error}.") from None
+
+
+def _check_collisions(root, path: Path) -> None:
+    for link in root.findall('link'):
+        for collision in link.findall('collision'):
+            where = (f"{path}, line {collision.sourceline}: the collision geometry of link "
+                     f"{link.get('name')}")
+            shapes = collision.findall('geometry/*')
+            if len(shapes) != 1 or shapes[0].tag not in _SHAPES:
+                found = ', '.join(f'<{shape.tag}>' for shape in shapes) or 'nothing'
+                known = ', '.join(f'<{shape}>' for shape in _SHAPES)
+                raise RobotError(f'{where} has to be one of {known}, found {found}.')
+            shape, = shapes
+            for attribute in _SHAPES[shape.tag]:
+                if not shape.get(attribute):
+                    raise RobotError(f'{where} is a <{shape.tag}> without {attribute}.')
+            name = shape.get('filename')
+            if shape.tag == 'mesh' and not os.path.isfile(name):
+                raise RobotError(f'{where} is the mesh {shown(name)}, which is no file here; '
+                                 'correct its filename or source the workspace of its package.')
+
+
 def _check_joints(root, path: Path) -> None:
-    for element in root.iter():
-        for attribute, value in element.attrib.items():
-            if (attribute in (*_SCALARS, *_TRIPLES)
-                    or (element.tag, attribute) == ('mass', 'value')):
-                _check_numbers(element, attribute, value, path)
     for joint in root.findall('joint'):
         name, kind = joint.get('name'), joint.get('type')
         where = f'{path}, line {joint.sourceline}: joint {name}'
@@ -165,20 +203,6 @@ def _check_joints(root, path: Path) -> None:
                 raise RobotError(f'{where} has a lower limit above its upper limit.')
 
 
-def _check_numbers(element, attribute: str, value: str, path: Path) -> None:
-    count = 3 if attribute in _TRIPLES else 1
-    try:
-        numbers = [float(part) for part in value.split()]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count or not all(map(math.isfinite, numbers)):
-        raise RobotError(f'{path}, line {element.sourceline}: {attribute} of <{element.tag}> is '
-                         f'"{value}", expected {count} finite number{"s" if count > 1 else ""}.')
-    if attribute in ('radius', 'length', 'size') and min(numbers) <= 0.0:
-        raise RobotError(f'{path}, line {element.sourceline}: {attribute} of <{element.tag}> has '
-                         'to be positive.')
-
-
 def _check_masses(root, path: Path) -> None:
     """Every link moved by a joint needs mass, itself or through links fixed to it."""
     fixed = {j.find('child').get('link'): j.find('parent').get('link')
@@ -187,9 +211,9 @@ def _check_masses(root, path: Path) -> None:
     for link in root.findall('link'):
         element = link.find('inertial/mass')
         mass = float(element.get('value', 'nan')) if element is not None else 0.0
-        if not mass >= 0.0 or (element is not None and mass == 0.0):
+        if element is not None and not mass >= SMALLEST:
             raise RobotError(f"{path}, line {element.sourceline}: the mass of link "
-                             f"{link.get('name')} has to be positive.")
+                             f"{link.get('name')} has to be positive, at least {SMALLEST:g}.")
         carrier = link.get('name')
         while carrier in fixed:
             carrier = fixed[carrier]
@@ -210,15 +234,14 @@ def _check_inertia(name: str, inertia, mass, path: Path) -> None:
                          '<inertia>.')
     xx, yy, zz, xy, xz, yz = (float(inertia.get(key, 0.0))
                               for key in ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz'))
-    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if moments[0] <= 0.0 or moments[0] + moments[1] < moments[2] * (1.0 - 1e-6):
+    if not is_inertia([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]):
         raise RobotError(f'{path}, line {inertia.sourceline}: no body has the inertia given for '
-                         f'link {name}: its principal moments have to be positive, and none '
-                         'larger than the sum of the others.')
+                         f'link {name}: its principal moments have to be at least '
+                         f'{LEAST_MOMENT:g}, and none larger than the sum of the others.')
 
 
 def _check_spec(root, spec: RobotSpec) -> None:
-    moving = [j.get('name') for j in root.findall('joint') if j.get('type') in _ACTUATED]
+    moving = {j.get('name'): j for j in root.findall('joint') if j.get('type') in _ACTUATED}
     for name in spec.joints:
         if name not in moving:
             raise RobotError(f'{spec.source}: joint {name} is no moving joint of '
@@ -228,23 +251,39 @@ def _check_spec(root, spec: RobotSpec) -> None:
             raise RobotError(f'{spec.source}: joint {name} of {spec.urdf_path} is missing under '
                              'joints.')
     for name, joint in spec.joints.items():
-        limit = root.find(f"joint[@name='{name}']/limit")
+        limit = moving[name].find('limit')
         effort = joint.effort_limit
         if effort is None and limit is not None:
             effort = float(limit.get('effort', 0.0))
-        if not effort or effort <= 0.0:
+        if not effort:
             raise RobotError(f'{spec.source}: joint {name} has no effort limit, neither '
                              'effort_limit here nor <limit effort="..."> in the URDF.')
 
 
-def _warn_dropped(root, path: Path) -> None:
+def _drop_unknown(root, path: Path) -> None:
+    """Take out what does not reach the simulation, with one warning for each kind of element."""
     dropped = {}
     for element in (root, *root.findall('link'), *root.findall('joint')):
-        for child in element:
+        for child in list(element):
             if child.tag not in _KNOWN[element.tag]:
-                key = (child.tag, element.tag if element is not root else 'robot')
-                dropped.setdefault(key, []).append(child.sourceline)
+                dropped.setdefault((child.tag, element.tag), []).append(child.sourceline)
+                element.remove(child)
     for (tag, parent), lines in dropped.items():
-        where = ', '.join(str(line) for line in lines)
+        where = ', '.join(map(str, lines))
         _log.warning('%s: <%s> in <%s> has no effect in the simulation (line %s).',
                      path, tag, parent, where)
+
+
+def _find_meshes(root, path: Path) -> None:
+    """Make mesh paths absolute: the builder gets text, which lies in no folder."""
+    for mesh in root.iter('mesh'):
+        name = mesh.get('filename')
+        try:
+            if name and name.startswith('file:'):
+                mesh.set('filename', url2pathname(urlsplit(name).path))
+            elif name and '://' in name:
+                mesh.set('filename', str(resolve_robotics_uri(name)))
+            elif name:
+                mesh.set('filename', str((path.parent / name).resolve()))
+        except (OSError, ValueError):
+            continue  # an error of a collision; a visual stays undrawn

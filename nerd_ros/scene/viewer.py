@@ -11,8 +11,10 @@ from contextlib import redirect_stdout
 import io
 import logging
 import multiprocessing
+from multiprocessing.connection import wait
 import os
 import signal
+from threading import Thread
 from time import monotonic, sleep
 
 from newton.viewer import ViewerViser
@@ -31,19 +33,22 @@ SHOWN = {'show_visual': 'Links', 'show_collision': 'Contact shapes', 'show_joint
 # From the middle of the robot to the camera, in sizes of the robot.
 CAMERA = np.array([1.3, -3.2, 1.0])
 
+logger = logging.getLogger(__name__)
+
 
 class ViewerProcess:
     """
     A view of world 0 of `simulation` on http://127.0.0.1:<port>; the next free port if taken.
 
-    `start` returns at once; the link is printed when the page can be opened. The view fails
-    alone: the simulation goes on without it. As with every process that is spawned, a script that
-    starts it has to guard its entry by `if __name__ == '__main__'`.
+    `start` returns at once; the link is printed, if `announced`, when the page can be opened. The
+    view fails alone: the simulation goes on without it, after a warning. As with every process
+    that is spawned, a script that starts it has to guard its entry by
+    `if __name__ == '__main__'`.
     """
 
-    def __init__(self, simulation, port: int = 8080):
+    def __init__(self, simulation, port: int = 8080, announced: bool = True):
         self._simulation = simulation
-        self._port = port
+        self._port, self._announced = port, announced
         self._process = None
         context = multiprocessing.get_context('spawn')
         bodies = len(simulation.body_names)
@@ -61,7 +66,7 @@ class ViewerProcess:
         self._process = self._context.Process(
             target=_serve, name='view', daemon=True,
             args=(self._simulation.spec, self._simulation.world, self._port, self._memory,
-                  self._stop, self._ready))
+                  self._stop, self._ready, self._announced))
         # Ctrl-C reaches the whole process group: the view leaves it to its parent to end it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -70,6 +75,7 @@ class ViewerProcess:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         # From here on, so that its long start does not disturb the simulation either.
         os.setpriority(os.PRIO_PROCESS, self._process.pid, NICENESS)
+        Thread(target=self._watch, args=(self._process,), name='view', daemon=True).start()
 
     def publish(self) -> None:
         """Copy the state of the simulation for the next picture."""
@@ -86,14 +92,20 @@ class ViewerProcess:
 
     def stop(self) -> None:
         """End the process, within half a second."""
-        if self._process is None:
+        process, self._process = self._process, None
+        if process is None or not process.is_alive():
             return
         self._stop.set()
-        self._process.join(0.3)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join(0.2)
-        self._process = None
+        process.join(0.3)
+        if process.is_alive():
+            process.kill()
+            process.join(0.2)
+
+    def _watch(self, process) -> None:
+        """Wait for the end of the process, and tell it unless it is by `stop`."""
+        wait([process.sentinel])
+        if self._process is process:
+            logger.warning('the view has ended; the simulation goes on without it')
 
 
 class SceneView(ViewerViser):
@@ -110,7 +122,8 @@ class SceneView(ViewerViser):
                     lambda event, name=attribute: setattr(self, name, event.target.value))
 
 
-def _serve(spec: RobotSpec, world: World, port: int, memory, stop, ready) -> None:
+def _serve(spec: RobotSpec, world: World, port: int, memory, stop, ready,
+           announced: bool) -> None:
     """Draw what is in the shared memory until told to stop or left alone."""
     parent = multiprocessing.parent_process()
     logging.getLogger('websockets').setLevel(logging.CRITICAL)
@@ -135,7 +148,8 @@ def _serve(spec: RobotSpec, world: World, port: int, memory, stop, ready) -> Non
             view.clock.content = clock
         if not ready.is_set():
             ready.set()
-            print(f'The scene can be seen at {view.url}{taken}', flush=True)
+            if announced:
+                print(f'The scene can be seen at {view.url}{taken}', flush=True)
         sleep(max(0.0, begin + 1.0 / PICTURE_RATE - monotonic()))
     # Nothing to be kept; the orderly end of Python and server takes half a second.
     os._exit(0)

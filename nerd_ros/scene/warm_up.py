@@ -26,7 +26,7 @@ def warm_up() -> None:
         simulation.step(2)
         print(f'   solver {solver}: {monotonic() - begin:.0f} s', flush=True)
     begin = monotonic()
-    view = ViewerProcess(simulation)
+    view = ViewerProcess(simulation, announced=False)
     view.start()
     if view.wait(VIEW_TIMEOUT):
         print(f'   view: {monotonic() - begin:.0f} s', flush=True)

@@ -76,7 +76,27 @@ SPOILED = {
     'pickle': (lambda f: torch.save({'a': torch.ones(2)}, f / 'model.safetensors'),
                'not a safetensors file'),
     'future version': (spoil_card(lambda c: c.update(format_version=99)), 'format_version 99'),
-    'no layout': (spoil_card(lambda c: c.pop('layout')), "'layout'"),
+    'no layout': (spoil_card(lambda c: c.pop('layout')), 'it has no layout'),
+    'no network': (spoil_card(lambda c: c.pop('network')), 'it has no network'),
+    'no dt': (spoil_card(lambda c: c['layout'].pop('dt')), 'layout has no dt'),
+    'network no mapping': (spoil_card(lambda c: c.update(network=[1])), r'network: .*got \[1\]'),
+    'no heads': (spoil_card(lambda c: c['network'].update(heads=0)), 'network: heads 0'),
+    'negative width': (spoil_card(lambda c: c['network'].update(width=-96)), 'width -96'),
+    'huge width': (spoil_card(lambda c: c['network'].update(width=10**9)), 'width 1000000000'),
+    'no spans': (spoil_card(lambda c: c['network'].update(spans=[0, 0, 0])), 'network: spans'),
+    'unknown size': (spoil_card(lambda c: c['network'].update(depth=3)), 'network.depth: '),
+    'unknown field': (spoil_card(lambda c: c['layout']['joints'][0].update(color=3)),
+                      'layout.joints.0.color: '),
+    'fingerprint': (spoil_card(lambda c: c['layout'].update(fingerprint=1)),
+                    'layout.fingerprint: .*got 1'),
+    'joint type': (spoil_card(lambda c: c['layout']['joints'][1].update(type='rope')),
+                   "layout.joints.1.type: .*got 'rope'"),
+    'slot radius': (spoil_card(lambda c: c['layout']['slots'][0].update(radius='big')),
+                    "layout.slots.0.radius: .*got 'big'"),
+    'slot point': (spoil_card(lambda c: c['layout']['slots'][2].update(point=[0, 'x', 0])),
+                   "layout.slots.2.point.1: .*got 'x'"),
+    'short slot point': (spoil_card(lambda c: c['layout']['slots'][0].update(point=[0, 0])),
+                         'layout.slots.0.point has no item 2'),
     'odd width': (spoil_card(lambda c: c['network'].update(width=31)), 'width 31'),
     'other width': (spoil_card(lambda c: c['network'].update(width=64)), 'do not belong'),
     'missing tensor': (spoil_weights(lambda w: w.pop('token_mean')), 'token_mean'),
@@ -91,3 +111,11 @@ def test_a_spoiled_model_gives_one_clear_error(folder, case):
     with pytest.raises(CheckpointError, match=message) as error:
         load_checkpoint(folder)
     assert str(folder) in str(error.value)
+
+
+@pytest.mark.parametrize('name', ['model.yaml', 'missing', 'a\0b', 'x' * 5000],
+                         ids=['file', 'missing', 'null byte', 'long'])
+def test_what_is_no_folder_is_refused(folder, name):
+    with pytest.raises(CheckpointError, match='is not a folder') as error:
+        load_checkpoint(folder / name)
+    assert str(error.value).isprintable() and len(str(error.value)) < 1200

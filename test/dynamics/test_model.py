@@ -76,9 +76,13 @@ def test_the_receptive_field_is_exact_and_causal(spans):
     assert seen.nonzero().flatten().tolist() == list(range(21 - config.receptive_field, 21))
 
 
-def test_a_width_that_does_not_divide_is_refused():
-    with pytest.raises(ValueError, match='width 30'):
-        TransformerConfig(width=30)
+@pytest.mark.parametrize('name, value', [
+    ('width', 30), ('width', -96), ('width', 10**9), ('width', 96.0), ('heads', 0),
+    ('mlp_ratio', 0), ('mlp_ratio', 4096), ('head_width', 0), ('head_width', 10**9),
+    ('spans', (0, 0, 0)), ('spans', (4, 65)), ('spans', (4, 1.5)), ('spans', ()), ('spans', 4)])
+def test_sizes_that_cannot_be_are_refused(name, value):
+    with pytest.raises(ValueError, match=f'^{name} '):
+        TransformerConfig(**{name: value})
 
 
 def test_gradients_flow_through_a_rollout(model):

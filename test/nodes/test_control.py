@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands, services and parameters of the running node, over DDS."""
 
+from concurrent.futures import CancelledError
 import os
 import random
 import time
@@ -15,6 +16,8 @@ from running_node import wait_for
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
+
+from nerd_ros.nodes.sim_node import respond
 
 
 @pytest.fixture(scope='module')
@@ -214,10 +217,28 @@ def test_real_time_factor_changes_at_run_time(states, listener):
         set_parameters(listener, real_time_factor=1.0)
 
 
+def test_the_lowest_rate_is_a_rate(simulator, listener):
+    try:
+        result, = set_parameters(listener, marker_rate=1e-300)
+        assert result.successful
+    finally:
+        set_parameters(listener, marker_rate=10.0)
+
+
+@pytest.mark.parametrize('error, told', [
+    (TimeoutError('busy'), 'not done: busy'), (CancelledError(), 'not done: CancelledError')])
+def test_a_service_that_fails_has_a_response(error, told):
+    def fail():
+        raise error
+    response = respond(Trigger.Response(), fail, 'done')
+    assert not response.success and response.message == told
+
+
 @pytest.mark.parametrize('values, told', [
     ({'real_time_factor': -1.0}, 'real_time_factor'),
     ({'timeout_reaction': 'panic'}, 'hold, zero'),
-    ({'robot': 'other'}, 'read-only'), ({'real_time_factor': float('nan')}, 'real_time_factor')])
+    ({'robot': 'other'}, 'read-only'), ({'use_sim_time': True}, 'this node publishes /clock'),
+    ({'real_time_factor': float('nan')}, 'real_time_factor')])
 def test_a_bad_parameter_is_refused(simulator, listener, values, told):
     result, = set_parameters(listener, **values)
     assert not result.successful and told in result.reason

@@ -18,6 +18,7 @@ from nerd_ros.resources import resource_path
     ('world:=nowhere', 'nowhere'),
     ('solver:=magic', 'parameter solver'),
     ('real_time_factor:=-1.0', 'parameter real_time_factor'),
+    ('tf_rate:=-1e-300', 'parameter tf_rate'),
     ('real_time_factor:=1', 'parameter real_time_factor has to be a number with a decimal point'),
     ('--params-file /nowhere.yaml', '/nowhere.yaml'),
 ])

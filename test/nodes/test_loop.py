@@ -106,7 +106,7 @@ def test_starts_paused(make_loop):
 
 
 @pytest.mark.parametrize('paused, factor', [(False, 1.0), (True, 1.0), (False, 0.0),
-                                            (False, 1e-4)])
+                                            (False, 1e-4), (False, 1e-320)])
 def test_requests_run_between_steps_in_the_thread_of_the_steps(make_loop, paused, factor):
     threads = set()
     loop = make_loop(lambda: threads.add(get_ident()), 0.005, factor, paused)
@@ -123,6 +123,17 @@ def test_a_request_hands_its_error_to_the_caller(make_loop):
     with pytest.raises(ZeroDivisionError):
         loop.call(lambda: 1 / 0)
     assert loop.call(lambda: 'still there') == 'still there'
+
+
+def test_a_request_that_is_too_late_is_given_up(make_loop):
+    done, blocked = [], Event()
+    loop = make_loop(lambda: blocked.wait(), 0.005)
+    loop.start()
+    with pytest.raises(TimeoutError, match='more than 0.1 s'):
+        loop.call(lambda: done.append('late'), timeout=0.1)
+    blocked.set()
+    assert loop.call(lambda: 'still there') == 'still there'
+    assert not done
 
 
 def test_the_factor_may_change_during_a_long_wait(make_loop):

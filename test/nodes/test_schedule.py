@@ -10,7 +10,8 @@ DT_NS = 5_000_000
 
 
 @pytest.mark.parametrize('rate, count', [
-    (0.0, 2000), (200.0, 2000), (1000.0, 2000), (100.0, 1000), (60.0, 600), (0.5, 5)])
+    (0.0, 2000), (200.0, 2000), (1000.0, 2000), (100.0, 1000), (60.0, 600), (0.5, 5),
+    (1e-300, 1)])
 def test_mean_rate_over_ten_seconds(rate, count):
     schedule = Schedule(rate)
     due = [step for step in range(1, 2001) if schedule.due(step * DT_NS)]

@@ -142,6 +142,7 @@ def test_namespace_prefix_rates_and_renamed_topic(listener):
         # /clock is absolute, and both robots publish it.
         assert clocks
         wait_for(lambda: 'other publisher(s) on /clock' in node.output, 'a warning')
+        assert 'another ROS_DOMAIN_ID' in node.output
         wait_for(lambda: any(t.child_frame_id == 'left/base' and t.header.frame_id == 'map'
                              for m in static for t in m.transforms), 'the static base')
         frames = {t.child_frame_id for m in transforms for t in m.transforms}

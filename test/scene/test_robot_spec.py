@@ -45,7 +45,7 @@ def change(key, value):
     (change('colour', 'red'), ['unknown field colour']),
     (change('joints.shoulder.gear', 6), ['unknown field joints.shoulder.gear']),
     (change('dt', '5 ms'), ['field dt', '5 ms']),
-    (change('dt', -0.005), ['field dt', 'greater than 0']),
+    (change('dt', -0.005), ['field dt', 'greater than or equal to 0.000001']),
     (change('dt', float('nan')), ['field dt', 'finite']),
     (change('base.type', 'flying'), ['field base.type', 'fixed', 'floating']),
     (change('base.pose', [0.0, 0.0]), ['field base.pose']),
@@ -54,6 +54,11 @@ def change(key, value):
     (change('sampling.hold', [9, 3]), ['hold', '9 is above 3']),
     (change('sampling.passive_share', 1.5), ['sampling.passive_share', 'less than or equal to 1']),
     (change('name', 'my robot'), ['field name']),
+    (change('name', 'a' * 5000), ['field name', 'at most 100', 'aaa...aaa']),
+    (change('base.pose', [0.0, 0.0, 1e300, 0.0, 0.0, 0.0]), ['base.pose.2', '1000000']),
+    (change('joints.shoulder.armature', 1e300), ['joints.shoulder.armature', '1000000']),
+    (change('joints.shoulder.effort_limit', 1e300), ['shoulder.effort_limit', '1000000']),
+    (change('contact.slot_spacing', 1e-9), ['contact.slot_spacing', '0.001']),
     (lambda data: data.pop('urdf'), ['field urdf is missing']),
 ])
 def test_mistakes_are_named(tmp_path, data, apply, words):
@@ -70,6 +75,10 @@ def test_mistakes_are_named(tmp_path, data, apply, words):
     ('name: [unclosed', ['line 1']),
     ('just text', ['mapping']),
     ('', ['mapping']),
+    ('[' * 3000, ['not valid YAML', 'recursion']),
+    ('dt: 2020-13-45', ['not valid YAML', 'month']),
+    ('name: a\ndt: 0.1\nname: b', ['line 3', 'name comes twice']),
+    ('joints:\n  a: {}\n  b: {}\n  a: {}', ['line 4', 'a comes twice']),
 ])
 def test_broken_yaml(tmp_path, text, words):
     path = tmp_path / 'robot.yaml'
@@ -78,6 +87,13 @@ def test_broken_yaml(tmp_path, text, words):
         RobotSpec.load(path)
     for word in ('robot.yaml', *words):
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize('text', ['5e-3', '5E-3', '.5e-2', '+5.e-3', '0.005'])
+def test_numbers_in_scientific_notation(tmp_path, data, text):
+    path = tmp_path / 'robot.yaml'
+    path.write_text(yaml.safe_dump(data).replace('dt: 0.005', f'dt: {text}'))
+    assert RobotSpec.load(path).dt == 0.005
 
 
 def test_missing_robots():

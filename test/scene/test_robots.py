@@ -100,16 +100,17 @@ def test_fingerprint_is_of_the_tree_alone(copy):
 
 
 def test_dropped_elements_are_warned_of_once_by_name_and_line(copy, caplog):
-    extra = ('<transmission name="a"/><gazebo/><gazebo reference="base"/>'
-             '<ros2_control name="b" type="system"/>')
+    extra = ('<transmission name="a"><joint name="elbow"/></transmission>'
+             '<gazebo/><gazebo reference="base"/><ros2_control name="b" type="system"/>')
     spec = copy(urdf=[('</robot>', extra + '</robot>'),
                       ('<child link="lower_link"/>',
                        '<child link="lower_link"/><mimic joint="shoulder"/>')])
     with caplog.at_level(logging.WARNING):
-        read_urdf(spec)
+        root = read_urdf(spec)
     for tag in ('transmission', 'gazebo', 'ros2_control', 'mimic'):
         found = [r.getMessage() for r in caplog.records if f'<{tag}>' in r.getMessage()]
         assert len(found) == 1 and 'robot.urdf' in found[0] and 'line' in found[0]
+        assert root.find(f'.//{tag}') is None
 
 
 @pytest.mark.parametrize('urdf, words', [
@@ -128,8 +129,28 @@ def test_dropped_elements_are_warned_of_once_by_name_and_line(copy, caplog):
      ['elbow', 'lower and upper']),
     ([('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>')], ['shoulder', 'axis']),
     ([('<axis xyz="0 1 0"/>', '<axis xyz="0 nan 0"/>')], ['axis', 'finite']),
-    ([('radius="0.02" length="0.2"', 'radius="-0.02" length="0.2"')], ['radius', 'positive']),
+    ([('radius="0.02" length="0.2"', 'radius="-0.02" length="0.2"')], ['radius', 'at least']),
     ([('effort="6.0" velocity="40.0"', 'velocity="40.0"')], ['shoulder', 'effort']),
+    ([('<robot name', '<!DOCTYPE robot [<!ENTITY a "b">]><robot name')], ['DOCTYPE']),
+    ([('"base"', '"ba\'se"')], ['line 17', "ba'se", 'apostrophe']),
+    ([('effort="6.0" velocity="40.0"', 'effort="-6" velocity="40.0"')],
+     ['line 29', 'joint shoulder', 'effort of <limit>', '"-6"', 'at least 0']),
+    ([('velocity="40.0"', 'velocity="-1"')], ['line 29', 'velocity', 'at least 0']),
+    ([('velocity="40.0"', 'velocity="nan"')], ['line 29', 'velocity', 'finite']),
+    ([('velocity="40.0"', 'velocity="fast"')], ['line 29', 'joint shoulder', '"fast"']),
+    ([('damping="0.001" friction="0.251327"', 'damping="-1"')], ['line 30', 'damping']),
+    ([('friction="0.251327"', 'friction="-1"')], ['line 30', 'friction']),
+    ([('rgba="0.35 0.38 0.42 1"', 'rgba="red"')], ['line 13', 'material steel', '"red"']),
+    ([('effort="6.0" velocity="40.0"', 'effort="1e300"')], ['effort', 'at most 1e+06']),
+    ([('<axis xyz="0 1 0"/>', '<axis xyz="0 1e200 0"/>')], ['axis', 'at most 1e+06']),
+    ([('"0 0 -0.1"', '"0 0 1e300"')], ['origin', 'at most 1e+06']),
+    ([('"0.6255677234174437"', '"1e300"')], ['lower_link', 'mass', 'at most 1e+06']),
+    ([('"0.6255677234174437"', '"1e-300"')], ['lower_link', 'mass', 'at least 1e-06']),
+    ([('ixx="0.009970894694"', 'ixx="1e200"')], ['lower_link', 'ixx', 'at most 1e+06']),
+    ([('ixx="0.009970894694" iyy="0.009970894694" izz="0.0002"',
+       'ixx="1e-12" iyy="1e-12" izz="1e-12"')], ['lower_link', 'at least 1e-10']),
+    ([('size="0.08 0.06 0.08"', 'size="1e300 1 1"')], ['size', 'at most 1e+06']),
+    ([('size="0.08 0.06 0.08"', 'size="1e-60 1 1"')], ['size', 'at least 1e-06']),
 ])
 def test_mistakes_are_named(copy, urdf, words):
     spec = copy(urdf=urdf)
@@ -139,6 +160,60 @@ def test_mistakes_are_named(copy, urdf, words):
     assert '\n' not in message and ('robot.urdf' in message or 'robot.yaml' in message)
     for word in words:
         assert word in message
+
+
+@pytest.mark.parametrize('geometry, words', [
+    ('', ['found nothing']),
+    ('<geometry/>', ['found nothing']),
+    ('<geometry><torus/></geometry>', ['found <torus>']),
+    ('<geometry><box size="1 1 1"/><sphere radius="1"/></geometry>', ['found <box>, <sphere>']),
+    ('<geometry><cylinder length="0.1"/></geometry>', ['<cylinder> without radius']),
+    ('<geometry><cylinder radius="0.1"/></geometry>', ['<cylinder> without length']),
+    ('<geometry><sphere/></geometry>', ['<sphere> without radius']),
+    ('<geometry><box/></geometry>', ['<box> without size']),
+    ('<geometry><mesh/></geometry>', ['<mesh> without filename']),
+    ('<geometry><mesh filename="gone.stl"/></geometry>', ['gone.stl', 'no file']),
+    (f'<geometry><mesh filename="{"a" * 5000}"/></geometry>', ['no file']),
+    ('<geometry><mesh filename="package://nowhere/a.stl"/></geometry>',
+     ['package://nowhere/a.stl', 'no file']),
+])
+def test_a_collision_needs_a_whole_geometry(copy, geometry, words):
+    whole = '<geometry><cylinder radius="0.02" length="0.3"/></geometry>\n    </collision>'
+    spec = copy(urdf=[(whole, f'{geometry}</collision>')])
+    with pytest.raises(RobotError) as caught:
+        build_scene(spec, EMPTY)
+    for word in ('robot.urdf, line 85', 'lower_link', *words):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize('text', ['v 0 0 0', '<a/>'])
+def test_meshes_that_cannot_be_read(copy, tmp_path, text):
+    (tmp_path / 'arm.dae').write_text(text)
+    spec = copy(urdf=[('<cylinder radius="0.02" length="0.3"/></geometry>\n    </collision>',
+                       '<mesh filename="arm.dae"/></geometry></collision>')])
+    with pytest.raises(RobotError, match='robot.urdf: .* check its mesh files'):
+        build_scene(spec, EMPTY)
+
+
+@pytest.mark.parametrize('encoding', ['latin-1', 'utf-16'])
+def test_a_urdf_is_utf_8(copy, encoding):
+    spec = copy()
+    spec.urdf_path.write_bytes(spec.urdf_path.read_text().replace('steel', 'stähl')
+                               .encode(encoding))
+    with pytest.raises(RobotError, match='robot.urdf: cannot be read: not UTF-8'):
+        build_scene(spec, EMPTY)
+
+
+def test_what_is_no_element_is_skipped(copy, caplog):
+    with caplog.at_level(logging.WARNING):
+        read_urdf(copy(urdf=[('<link name="base">', '<link name="base"><!-- a --><?b c?>'),
+                             ('</robot>', '<!-- a --><?b c?></robot>')]))
+    assert not caplog.records
+
+
+def test_a_joint_may_have_any_name(copy):
+    spec = copy(urdf=[('"elbow"', '"Ben\'s elbow"')], spec=[('  elbow:', "  Ben's elbow:")])
+    assert build_scene(spec, EMPTY).layout.joint_names == ('shoulder', "Ben's elbow")
 
 
 def test_spec_and_urdf_have_to_agree(copy):
@@ -154,8 +229,11 @@ def test_spec_and_urdf_have_to_agree(copy):
 
 def test_missing_urdf(copy):
     spec = copy(spec=[('robot.urdf', 'gone.urdf')])
-    with pytest.raises(RobotError, match='gone.urdf: no such URDF file'):
+    with pytest.raises(RobotError, match='gone.urdf: cannot be read: No such file'):
         build_scene(spec, EMPTY)
+    for name, reason in (('a' * 5000, 'too long'), ('"a\\0b"', 'null')):
+        with pytest.raises(RobotError, match=f'cannot be read: .*{reason}'):
+            build_scene(copy(spec=[('robot.urdf', name)]), EMPTY)
 
 
 def test_xacro(copy, tmp_path):

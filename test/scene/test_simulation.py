@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of Simulation: state access, efforts, solvers, guard."""
 
+from dataclasses import replace
+
 import numpy as np
 from perfect_model import PerfectModel
 import pytest
@@ -100,6 +102,22 @@ def test_efforts_are_clamped_and_latched_once_per_step(swinging):
 def test_an_effort_of_wrong_shape_is_refused(swinging, values):
     with pytest.raises(ValueError, match='2 values, one per joint .shoulder, elbow.'):
         swinging().set_effort(values)
+
+
+@pytest.mark.parametrize('static', [True, False])
+@pytest.mark.parametrize('x, depth', [(0.119, None), (0.11, 10), (0.0, 120)])
+def test_an_obstacle_that_starts_in_the_robot_is_warned_of(caplog, static, x, depth):
+    box = replace(BOX, name='crate', pose=(x, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0), static=static)
+    Simulation('double_pendulum', World('crowded', obstacles=(box,)), 'mujoco', num_worlds=2)
+    found = [r.getMessage() for r in caplog.records if 'crate' in r.getMessage()]
+    assert len(found) == (depth is not None)
+    assert all(f'obstacle crate starts {depth} mm inside link lower_link' in f for f in found)
+
+
+def test_a_robot_without_a_learned_model_is_told_what_to_do(swinging):
+    spec = swinging().spec.model_copy(update={'name': 'other'})
+    with pytest.raises(ValueError, match='robot other; train one .* or give model:=FOLDER'):
+        Simulation(spec)
 
 
 @pytest.mark.parametrize('bad', [float('nan'), float('inf')])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The browser view: a page on this machine alone, in a process that comes and goes with us."""
 
+import multiprocessing
 import os
 from pathlib import Path
 import signal
@@ -43,7 +44,7 @@ def taken():
         yield port
 
 
-def test_page_on_the_next_free_port_of_this_machine_alone(taken, capfd):
+def test_page_on_the_next_free_port_of_this_machine_alone(taken, capfd, caplog):
     simulation = Simulation('double_pendulum', 'obstacles', 'mujoco')
     view = ViewerProcess(simulation, taken)
     view.start()
@@ -59,9 +60,27 @@ def test_page_on_the_next_free_port_of_this_machine_alone(taken, capfd):
         begin = time.monotonic()
         view.stop()
     assert time.monotonic() - begin < 1.0
+    assert not caplog.messages
     assert not listens(taken + 1)
     link = f'http://127.0.0.1:{taken + 1} (port {taken} is taken)'
     assert capfd.readouterr().out == f'The scene can be seen at {link}\n'
+
+
+def test_a_view_that_is_killed_is_told_once(taken, capfd, caplog):
+    view = ViewerProcess(Simulation('double_pendulum', 'empty', 'mujoco'), taken, announced=False)
+    view.start()
+    try:
+        assert view.wait(START_TIMEOUT)
+        child, = multiprocessing.active_children()
+        child.kill()
+        end = time.monotonic() + 10.0
+        while not caplog.messages and time.monotonic() < end:
+            time.sleep(0.05)
+        view.publish()
+    finally:
+        view.stop()
+    assert caplog.messages == ['the view has ended; the simulation goes on without it']
+    assert 'can be seen' not in capfd.readouterr().out
 
 
 def test_view_ends_with_a_parent_that_is_killed(taken, tmp_path):

@@ -114,8 +114,8 @@ def test_static_models_may_have_many_collisions(read):
      'relative_to'),
     (BOX.replace('</link>', '<sensor name="s" type="imu"/></link>'), 'sensor'),
     (BOX.replace('</model>', '<joint name="j" type="fixed"/></model>'), 'joint'),
-    (BOX.replace('</link>', '<visual name="v"><geometry><mesh/></geometry></visual></link>'),
-     'visual'),
+    (BOX.replace('</link>', '<visual name="v"><geometry><mesh><uri>a</uri></mesh>'
+                            '</geometry></visual></link>'), ''),
     (BOX.replace('</link>', '<visual name="v"><geometry><sphere><radius>1</radius></sphere>'
                             '</geometry></visual></link>'), 'visual'),
 ])
@@ -151,6 +151,15 @@ def test_visual_like_the_collision_is_silent(read, caplog):
     ('<model name="a"><static>true</static></model>', ['a', 'no <link>']),
     ('<model name="a"><static>true</static><link name="l"/></model>', ['no <collision>']),
     ('<gravity>down</gravity>', ['gravity', 'down']),
+    ('<gravity>0 0 1e300</gravity>', ['gravity', 'at most 1e+06']),
+    (BOX.replace('1 2 3 0 0 0', '1 2 1e300 0 0 0'), ['pose', 'at most 1e+06']),
+    (BOX.replace('<mass>2', '<mass>1e300'), ['mass', 'at most 1e+06']),
+    (BOX.replace('<mass>2', '<mass>1e-300'), ['mass', 'at least 1e-06']),
+    (BOX.replace('<size>1 2 3', '<size>1e300 1 1'), ['size', 'at most 1e+06']),
+    (BOX.replace('<size>1 2 3', '<size>1e-60 1 1'), ['size', 'at least 1e-06']),
+    (BOX.replace('<size>1 2 3', '<size>1e-5 1e-5 1e-5'), ['crate', 'at least 1e-10']),
+    (BOX.replace('"crate"', '"world"'), ['model', 'world', 'rename']),
+    (BOX.replace('"crate"', '"robot/base"'), ['model', 'robot/base', 'rename']),
 ])
 def test_mistakes_are_named(read, text, words):
     with pytest.raises(WorldError) as caught:
@@ -161,8 +170,29 @@ def test_mistakes_are_named(read, text, words):
         assert word in message
 
 
+def test_a_mistake_is_told_without_warnings_that_it_causes(read, caplog):
+    with caplog.at_level(logging.WARNING), pytest.raises(WorldError, match='<cylinder>'):
+        read(BOX.replace('<box><size>1 2 3</size></box>',
+                         '<cylinder><radius>1</radius><length>1</length></cylinder>'))
+    assert not caplog.records
+
+
+def test_what_is_no_element_is_skipped(read, caplog):
+    with caplog.at_level(logging.WARNING):
+        world = read(BOX.replace('<mass>2', '<!-- a --><?b c?><mass><!-- a -->2<?b c?>'))
+    assert world.obstacles[0].mass == 2.0 and not caplog.records
+
+
+def test_a_world_is_utf_8(tmp_path):
+    path = tmp_path / 'my.sdf'
+    path.write_bytes('<sdf version="1.9"><world name="ä"/></sdf>'.encode('latin-1'))
+    with pytest.raises(WorldError, match='my.sdf: cannot be read: not UTF-8'):
+        World.load(path)
+
+
 @pytest.mark.parametrize('text', ['<sdf><world name="a">', '', 'text', '<sdf version="1.9"/>',
-                                  '<robot name="a"/>'])
+                                  '<robot name="a"/>',
+                                  '<!DOCTYPE sdf [<!ENTITY a "b">]><sdf><world name="a"/></sdf>'])
 def test_broken_files(read, text):
     with pytest.raises(WorldError, match='my.sdf'):
         read(text, whole=True)
