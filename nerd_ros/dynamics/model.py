@@ -34,6 +34,10 @@ class NerdModel(nn.Module):
     `layout` is the robot, `config` the size of the network, `card` what the model card says.
     Normalisers are buffers of the model: they are set once by `fit_normalisers` and travel with
     the weights.
+
+    Dry friction stops a joint within a step and holds it, which a smooth function only comes
+    close to. So what the network predicts for a joint is shrunk by learned thresholds, as the
+    proximal operator of Coulomb friction does: a next velocity within its threshold is zero.
     """
 
     def __init__(self, layout: RobotLayout, config: TransformerConfig | None = None,
@@ -42,6 +46,8 @@ class NerdModel(nn.Module):
         self.layout, self.config, self.card = layout, config or TransformerConfig(), card or {}
         inputs, outputs = features.token_size(layout), 2 * layout.nqd
         self.network = Transformer(self.config, inputs, outputs)
+        # Thresholds of position increments and next velocities, before softplus.
+        self.thresholds = nn.Parameter(torch.full((2, layout.num_dofs), -4.0))
         self.register_buffer('token_mean', torch.zeros(inputs))
         self.register_buffer('token_std', torch.ones(inputs))
         self.register_buffer('increment_scale', torch.ones(outputs))
@@ -99,7 +105,24 @@ class NerdModel(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Increments `(B, T, 2 nqd)` of the sequences of raw tokens `(B, T, F)`."""
-        return self.network(self.normalise(tokens)) * self.increment_scale
+        normed = self.normalise(tokens)
+        return self.predict(normed) * self.increment_scale
+
+    def predict(self, normed: Tensor) -> Tensor:
+        """Normalised increments `(B, T, 2 nqd)` of normalised tokens `(B, T, F)`."""
+        return self._soft_threshold(normed, self.network(normed))
+
+    def _soft_threshold(self, normed: Tensor, delta: Tensor) -> Tensor:
+        """Soft-threshold normalised increments `(..., 2 nqd)`."""
+        base, n = self.layout.num_base_dofs, self.layout.nqd
+        held = features.velocity_columns(self.layout)
+        speed = ((normed[..., held] * self.token_std[held] + self.token_mean[held])
+                 / self.increment_scale[n + base:])
+        position, velocity = nn.functional.softplus(self.thresholds)
+        moved, reached = delta[..., base:n], speed + delta[..., n + base:]
+        return delta - torch.cat([
+            torch.zeros_like(delta[..., :base]), moved.clamp(-position, position),
+            torch.zeros_like(delta[..., :base]), reached.clamp(-velocity, velocity)], dim=-1)
 
     def start(self, num_worlds: int = 1) -> Stream:
         """Histories of `num_worlds` robots, all empty."""
@@ -116,8 +139,9 @@ class NerdModel(nn.Module):
                                  base_pose)
         newest = torch.ones_like(stream.known[:, :1])
         stream.known = torch.cat([newest, stream.known[:, :-1]], dim=1)
-        delta, stream.caches = self.network.step(self.normalise(tokens), stream.caches,
-                                                 stream.known)
+        normed = self.normalise(tokens)
+        delta, stream.caches = self.network.step(normed, stream.caches, stream.known)
+        delta = self._soft_threshold(normed, delta)
         stream.score = self.ood_score(tokens)
         return features.apply_increment(self.layout, joint_q, joint_qd,
                                         delta * self.increment_scale)

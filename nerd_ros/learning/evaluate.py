@@ -25,9 +25,9 @@ from nerd_ros.learning import report
 from nerd_ros.learning.free_running import (
     free_run, FreeRunningCheck, ground_world, held_out, HeldOut, neural_simulation)
 from nerd_ros.learning.sampling import Sampler
-from nerd_ros.resources import resource_path
 from nerd_ros.scene.robot_spec import RobotError, RobotSpec
 from nerd_ros.scene.simulation import Simulation
+from nerd_ros.scene.solvers import shipped_model
 from nerd_ros.scene.teacher import TeacherRollouts
 
 DURATION = 1.67
@@ -159,7 +159,7 @@ def evaluate(robot: str | RobotSpec, model: str | Path | NerdModel | None = None
     teacher = TeacherRollouts(spec, count)
     learned = model
     if not isinstance(model, NerdModel):
-        learned = load_checkpoint(model or resource_path('models', spec.name), teacher.layout)
+        learned = load_checkpoint(model or shipped_model(spec), teacher.layout)
     passive = {}
     for kind, ground in (('without ground', False), ('with ground', True)):
         with console.status(f'{count} passive rollouts {kind}'):

@@ -21,8 +21,8 @@ from nerd_ros.learning.bags import BagRecording, read_bag
 from nerd_ros.learning.free_running import free_run
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
+from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.simulation import Simulation
-from nerd_ros.scene.world import World
 
 HORIZONS = (0.05, 0.2, 1.0)
 """Times after the start of a window at which motion is compared [s]."""
@@ -102,7 +102,7 @@ def evaluate_bag(robot: str | RobotSpec, bags: str | Path | Sequence[str | Path]
     console = console or Console()
     spec = robot if isinstance(robot, RobotSpec) else RobotSpec.load(robot)
     paths = [bags] if isinstance(bags, (str, Path)) else list(bags)
-    layout = build_scene(spec, World.load(world)).layout
+    layout = build_scene(spec, load_world(world)).layout
     recordings = tuple(read_bag(path, layout) for path in paths)
     for recording in recordings:
         console.print(report.recording_summary(recording), soft_wrap=True)

@@ -55,13 +55,13 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
         rate=1.0 if start is None else RESTART_RATE)
     checks = _checks(spec, teacher, optimisation.average)
     first, best = optimisation.resume(out)
-    loss_of = torch.compile(_loss) if compiled else _loss
+    loss_of, weights = torch.compile(_loss) if compiled else _loss, _weights(model)
     order = _Order(len(tokens), batch, seed)
     began, recent = time.monotonic(), []
     bar = tqdm(range(first, steps), initial=first, total=steps, disable=not progress, unit='step')
     for step in bar:
         chosen = order.batch(step)
-        loss = loss_of(model, tokens[chosen], targets[chosen])
+        loss = loss_of(model, tokens[chosen], targets[chosen], weights)
         optimisation.step(loss)
         recent.append(loss.detach())
         if (step + 1) % check_every and step + 1 < steps:
@@ -99,10 +99,22 @@ class _Order:
         return self.shuffle[index * self.size:(index + 1) * self.size]
 
 
-def _loss(model: NerdModel, tokens: Tensor, targets: Tensor) -> Tensor:
+def _loss(model: NerdModel, tokens: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
     """Mean of `sqrt(e^2 + 1e-6)` over normalised increments: close to L1, smooth at zero."""
-    error = model.network(tokens) - targets
-    return (error.square() + 1e-6).sqrt().mean()
+    error = model.predict(tokens) - targets
+    return (weights * (error.square() + 1e-6).sqrt()).mean()
+
+
+def _weights(model: NerdModel) -> Tensor:
+    """
+    Weights (2 nqd,) of the errors of an increment.
+
+    Beyond the trapezoidal rule positions hardly change. An error there counts as much as one of
+    the velocity that leads as far in a step.
+    """
+    position, velocity = model.increment_scale.chunk(2)
+    position = position / (model.layout.dt * velocity)
+    return torch.cat([position.clamp(max=1.0), torch.ones_like(velocity)])
 
 
 def _load(path, layout, start) -> tuple[Tensor, Tensor, NerdModel]:

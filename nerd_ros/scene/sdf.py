@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import warp as wp
 
+from nerd_ros.resources import find_named
 from nerd_ros.scene.input_files import (is_inertia, LEAST_MOMENT, parse_numbers, parse_xml,
                                         read_text, SMALLEST)
 from nerd_ros.scene.robots import LABEL
@@ -46,8 +47,16 @@ _DEFAULT_FRICTION = 1.0  # SDF's own default of <mu>
 _log = logging.getLogger(__name__)
 
 
-def read_world(path: Path) -> World:
-    """Read an SDF file with one world. Raises WorldError; warns of what has no effect."""
+def load_world(name_or_path: str | Path) -> World:
+    """
+    Read a world by the name of a world of this package or by the path of an SDF file.
+
+    Raises WorldError; logs one warning for each element of the file that has no effect.
+    """
+    try:
+        path = find_named('worlds', name_or_path, '.sdf')
+    except ValueError as error:
+        raise WorldError(str(error)) from None
     return _Reader(path).read()
 
 

@@ -12,6 +12,7 @@ from nerd_ros.scene.captured_step import CapturedStep
 from nerd_ros.scene.guard import Guard
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
+from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.solvers import analytic_solver, make_solver
 from nerd_ros.scene.world import World
 
@@ -51,7 +52,7 @@ class Simulation:
         if guard not in REACTIONS:
             raise ValueError(f'unknown guard {guard!r}; known are {", ".join(REACTIONS)}.')
         self.spec = robot if isinstance(robot, RobotSpec) else RobotSpec.load(robot)
-        self.world = world if isinstance(world, World) else World.load(world)
+        self.world = world if isinstance(world, World) else load_world(world)
         self.scene = build_scene(self.spec, self.world, num_worlds, device)
         self.layout, self.num_worlds = self.scene.layout, num_worlds
         self.guard = guard

@@ -36,7 +36,7 @@ def make_solver(scene: Scene, name: str, model: Path | str | None = None) -> Sol
         # Imports torch, which the analytic solvers do without.
         from nerd_ros.dynamics.checkpoint import load_checkpoint
         from nerd_ros.scene.solver_nerd import SolverNeRD
-        folder = model or _shipped_model(scene.spec)
+        folder = model or shipped_model(scene.spec)
         robot = SolverNeRD(scene.model, load_checkpoint(folder, scene.layout),
                            force_substeps=_mujoco_substeps(scene))
     elif name == 'featherstone':
@@ -47,13 +47,15 @@ def make_solver(scene: Scene, name: str, model: Path | str | None = None) -> Sol
     return with_obstacles(scene, robot)
 
 
-def _shipped_model(spec: RobotSpec) -> Path:
+def shipped_model(spec: RobotSpec) -> Path:
+    """Return the folder of the model that ships for a robot; raises ValueError without one."""
     try:
         return resource_path('models', spec.name)
     except ResourceError:
         raise ValueError(
-            f'no learned model ships for robot {spec.name}; train one with `nerd-ros train '
-            f'--robot {spec.source}`, or give model:=FOLDER, or solver:=mujoco.') from None
+            f'no learned model ships for robot {spec.name}; name the folder of one (train it '
+            f'with `nerd-ros train --robot {spec.source}`), or choose the solver mujoco.'
+        ) from None
 
 
 def analytic_solver(scene: Scene) -> SolverBase:

@@ -3,13 +3,10 @@
 """Worlds: obstacles around the robot, and how they enter a Newton builder."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import newton
 import numpy as np
 import warp as wp
-
-from nerd_ros.resources import find_named
 
 
 class WorldError(ValueError):
@@ -79,20 +76,6 @@ class World:
     name: str
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     obstacles: tuple[Obstacle, ...] = ()
-
-    @classmethod
-    def load(cls, name_or_path: str | Path) -> 'World':
-        """
-        Read a world by the name of a world of this package or by the path of an SDF file.
-
-        Raises WorldError; logs one warning for each element of the file that has no effect.
-        """
-        from nerd_ros.scene.sdf import read_world  # which itself needs this module
-        try:
-            path = find_named('worlds', name_or_path, '.sdf')
-        except ValueError as error:
-            raise WorldError(str(error)) from None
-        return read_world(path)
 
     def add_to(self, builder: newton.ModelBuilder) -> None:
         """Add all obstacles to a builder in their order."""

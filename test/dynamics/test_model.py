@@ -109,3 +109,14 @@ def test_the_score_rises_away_from_the_training_data(model):
     usual = torch.randn(500, size) * torch.linspace(0.5, 3.0, size) + 0.3
     assert (model.ood_score(usual) > 1.0).float().mean() < 0.05
     assert (model.ood_score(3.0 * usual) > 1.0).float().mean() > 0.95
+
+
+@torch.no_grad()
+def test_a_next_velocity_within_its_threshold_is_zero(model):
+    inputs = random_inputs(model.layout, 6)
+    model.thresholds[1] = 1e6  # so large that softplus is the identity
+    base = model.layout.num_base_dofs
+    _, next_qd = model.step(model.start(6), *inputs)
+    assert next_qd[:, base:].abs().max() < 1e-5
+    if base:
+        assert next_qd[:, :base].all()

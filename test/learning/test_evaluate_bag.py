@@ -16,8 +16,8 @@ from nerd_ros.learning.bags import read_bag
 from nerd_ros.learning.evaluate_bag import cut_windows, evaluate_bag, HOLD
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
+from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.teacher import TeacherRollouts
-from nerd_ros.scene.world import World
 
 RATE = 200
 
@@ -29,7 +29,7 @@ def spec():
 
 @pytest.fixture(scope='module')
 def layout(spec):
-    return build_scene(spec, World.load('empty')).layout
+    return build_scene(spec, load_world('empty')).layout
 
 
 @pytest.fixture(scope='module')

@@ -11,6 +11,7 @@ import warp as wp
 from nerd_ros.scene.contacts import ContactSlots
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver
+from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.world import ground_plane, Obstacle, World
 
 RADIUS = 0.02
@@ -136,7 +137,7 @@ def test_agrees_with_mujoco(spec):
 
 
 def test_captured_update_is_the_same(spec):
-    scene = build_scene(spec, World.load('obstacles'), 3)
+    scene = build_scene(spec, load_world('obstacles'), 3)
     state = scene.model.state()
     slots = ContactSlots(scene)
     slots.update(state)

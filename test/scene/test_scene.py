@@ -8,12 +8,13 @@ import pytest
 
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver
+from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.world import World
 
 
 @pytest.fixture(scope='module')
 def scene():
-    return build_scene(RobotSpec.load('double_pendulum'), World.load('obstacles'), 3)
+    return build_scene(RobotSpec.load('double_pendulum'), load_world('obstacles'), 3)
 
 
 def test_strides(scene):

@@ -116,7 +116,7 @@ def test_an_obstacle_that_starts_in_the_robot_is_warned_of(caplog, static, x, de
 
 def test_a_robot_without_a_learned_model_is_told_what_to_do(swinging):
     spec = swinging().spec.model_copy(update={'name': 'other'})
-    with pytest.raises(ValueError, match='robot other; train one .* or give model:=FOLDER'):
+    with pytest.raises(ValueError, match='robot other; name the folder .*or choose the solver'):
         Simulation(spec)
 
 

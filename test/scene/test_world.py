@@ -10,7 +10,8 @@ import pytest
 
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
-from nerd_ros.scene.world import plane_pose, World, WorldError
+from nerd_ros.scene.sdf import load_world
+from nerd_ros.scene.world import plane_pose, WorldError
 
 BOX = """
 <model name="crate">
@@ -30,20 +31,20 @@ def read(tmp_path):
         path = tmp_path / 'my.sdf'
         path.write_text(text if whole else
                         f'<sdf version="1.9"><world name="my">{text}</world></sdf>')
-        return World.load(path)
+        return load_world(path)
     return from_text
 
 
 @pytest.mark.parametrize('name', ['empty', 'obstacles'])
 def test_shipped_worlds_are_free_of_warnings(name, caplog):
     with caplog.at_level(logging.WARNING):
-        world = World.load(name)
+        world = load_world(name)
     assert not caplog.records
     assert world.obstacles[0].name == 'ground' and world.obstacles[0].shape == 'plane'
 
 
 def test_obstacles_of_the_shipped_world():
-    world = World.load('obstacles')
+    world = load_world('obstacles')
     masses = [o.mass for o in world.moving]
     assert min(masses) == 0.2 and max(masses) == 2.0
     assert {o.shape for o in world.moving} == {'box', 'sphere'}
@@ -187,7 +188,7 @@ def test_a_world_is_utf_8(tmp_path):
     path = tmp_path / 'my.sdf'
     path.write_bytes('<sdf version="1.9"><world name="ä"/></sdf>'.encode('latin-1'))
     with pytest.raises(WorldError, match='my.sdf: cannot be read: not UTF-8'):
-        World.load(path)
+        load_world(path)
 
 
 @pytest.mark.parametrize('text', ['<sdf><world name="a">', '', 'text', '<sdf version="1.9"/>',
@@ -200,9 +201,9 @@ def test_broken_files(read, text):
 
 def test_missing_worlds():
     with pytest.raises(WorldError, match='nowhere.sdf'):
-        World.load('/tmp/nowhere.sdf')
+        load_world('/tmp/nowhere.sdf')
     with pytest.raises(WorldError, match='obstacles'):
-        World.load('no_such_world')
+        load_world('no_such_world')
 
 
 @pytest.mark.parametrize('angle', [0.0, 1.0, math.pi])
