@@ -6,8 +6,9 @@
 #   make setup    set up only
 #   make clean    remove what was set up here
 #
-# PYTHON=python3.12   the Python to make the virtual environment with
-# TORCH=torch         what pip installs for PyTorch; by default its CPU build, whatever machine it is
+#   With each, PYTHON=python3.12 says which Python makes the virtual environment, and TORCH=torch
+#   what pip installs for PyTorch: by default its CPU build, whatever machine it is. Both are
+#   remembered until they are given anew.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eo pipefail -c
@@ -19,8 +20,13 @@ PYTHON_OF_VENV := $(CURDIR)/$(VENV)/bin/python
 # What is done, a file each, so that nothing is repeated when nothing changed.
 DONE := .make/$(VENV)
 
-TORCH := cpu
 TORCH_VERSION := 2.13.0
+
+# The files of the two steps that this is about hold what was given when they were made.
+MADE_WITH_PYTHON := $(file <$(DONE)/venv)
+MADE_WITH_TORCH := $(or $(file <$(DONE)/torch),cpu)
+PYTHON := $(MADE_WITH_PYTHON)
+TORCH := $(MADE_WITH_TORCH)
 
 # Set where a Python of another environment runs make; the wheels of this one would take its libraries.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
@@ -29,7 +35,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # With ROS sourced: the interfaces that colcon built.
 SOURCED := $(if $(ROS_DISTRO),set +e; . install/local_setup.bash; set -e;)
 
-.PHONY: help sim test setup clean
+.PHONY: help sim test setup clean another
 
 help:
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
@@ -45,13 +51,13 @@ setup: $(DONE)/kernels
 clean:
 	rm -rf $(VENV) .make build install log
 
-$(DONE)/venv: scripts/make_venv.sh
+$(DONE)/venv: scripts/make_venv.sh $(if $(filter-out $(MADE_WITH_PYTHON),$(PYTHON)),another)
 	@scripts/make_venv.sh $(VENV) $(PYTHON)
-	@mkdir -p $(@D) && touch $@
+	@mkdir -p $(@D) && echo '$(PYTHON)' > $@
 
 # The CPU build is called +cpu and is not on PyPI, whose Linux build brings gigabytes of CUDA. Where
 # pip is not configured to find it, uv does: it knows PyTorch's own index.
-$(DONE)/torch: $(DONE)/venv
+$(DONE)/torch: $(DONE)/venv $(if $(filter-out $(MADE_WITH_TORCH),$(TORCH)),another)
 ifeq ($(TORCH),cpu)
 	@echo '-- PyTorch $(TORCH_VERSION) for the CPU (200 MB)'
 	@$(PYTHON_OF_VENV) -m pip install --quiet torch==$(TORCH_VERSION)+cpu 2>/dev/null \
@@ -60,7 +66,7 @@ ifeq ($(TORCH),cpu)
 else
 	$(PYTHON_OF_VENV) -m pip install '$(TORCH)'
 endif
-	@touch $@
+	@echo '$(TORCH)' > $@
 
 # ROS's message modules are built for the NumPy that is installed with it: it stays at that major version.
 $(DONE)/packages: $(DONE)/torch setup.py interfaces/wheels/requirements.txt

@@ -32,6 +32,7 @@ setup(
         'h5py',
         'lxml',
         'matplotlib',
+        'mujoco~=3.17.0',  # as Newton asks, like Warp
         'newton[sim]==1.8.0',  # solvers and viewer are built on, and their interfaces move
         'numba>=0.61',
         'numpy',
@@ -41,11 +42,12 @@ setup(
         'rich',
         'rosbags>=0.10',
         'safetensors',
-        'torch>=2.6',
+        'torch>=2.9',  # for torch.optim.Muon
         'tqdm',
         'trimesh',  # Newton reads meshes by it
-        'typer',
+        'typer>=0.9',
         'viser>=1.1.1',
+        'warp-lang>=1.17',
         'xacro',
     ],
     extras_require={

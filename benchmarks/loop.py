@@ -87,10 +87,7 @@ def create_simulator(arguments):
 
 def measure_real_time(simulator, seconds: float) -> tuple[list, bool]:
     """Rows of the table at real-time factor 1, and whether the bounds are met."""
-    mark = simulator.loop.mark()
-    time.sleep(seconds)
-    timing = simulator.loop.timing_since(mark)
-    dt = simulator.simulation.dt
+    timing, dt = measure(simulator.loop, seconds), simulator.simulation.dt
     error = np.abs(np.diff(timing.ends) - dt)
     ok = (abs(timing.real_time_factor - 1.0) <= FACTOR_BOUND
           and np.percentile(timing.lateness, 99) < JITTER_BOUND
@@ -98,6 +95,20 @@ def measure_real_time(simulator, seconds: float) -> tuple[list, bool]:
     print(f'real-time factor {timing.real_time_factor:.4f} at {1 / dt:g} Hz')
     return [('lateness', timing.lateness), ('error of interval', error),
             ('cost of a step', timing.cost)], ok
+
+
+def measure(loop, seconds: float):
+    """Timing of all steps of the next `seconds`: slices of a length that the loop remembers."""
+    from nerd_ros.nodes.loop import Timing, TIMING_STEPS
+    begin = mark = loop.mark()
+    parts, end = [], time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0.0:
+        time.sleep(min(left, loop.dt * TIMING_STEPS / 2))
+        parts.append(loop.timing_since(mark))
+        mark = parts[-1].mark
+    joined = (np.concatenate([getattr(part, name) for part in parts])
+              for name in ('lateness', 'cost', 'ends'))
+    return Timing(loop.timing_since(begin).real_time_factor, *joined, mark)
 
 
 def print_fastest(simulator, seconds: float) -> None:

@@ -17,7 +17,7 @@ from launch.substitutions import AndSubstitution, LaunchConfiguration, NotSubsti
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from nerd_ros.arguments import ARGUMENTS
+from nerd_ros.arguments import ARGUMENTS, PARAMETERS
 from nerd_ros.resources import resource_path
 
 
@@ -30,7 +30,7 @@ def generate_launch_description() -> LaunchDescription:
     values = {argument.name: LaunchConfiguration(argument.name) for argument in ARGUMENTS}
     seen = NotSubstitution(values['headless'])
     parameters = {name: ParameterValue(values[name], value_type=str)
-                  for name in ('robot', 'world', 'solver', 'model')}
+                  for name in PARAMETERS if name != 'gui'}
     parameters['gui'] = ParameterValue(AndSubstitution(values['gui'], seen), value_type=bool)
     simulator = Node(
         package='nerd_ros', executable='sim_node', namespace=values['namespace'],

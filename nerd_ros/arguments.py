@@ -8,6 +8,7 @@ import re
 
 from nerd_ros.resources import names
 
+SOLVERS = ('neural', 'mujoco', 'featherstone')
 BOOLEAN = ('true', 'false')
 # Names joined by slashes, as ROS has them.
 NAMESPACE = re.compile(r'/?([A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?', re.ASCII)
@@ -35,7 +36,7 @@ ARGUMENTS = (
              f'world of this package ({", ".join(names("worlds", ".sdf"))}) or path of an SDF '
              'file'),
     Argument('solver', 'neural', 'what moves the robot: its learned model, or an analytic solver',
-             ('neural', 'mujoco', 'featherstone')),
+             SOLVERS),
     Argument('model', '', 'folder of the learned model; empty: the one that ships for the robot'),
     Argument('namespace', '', 'namespace of the node and its relative topics'),
     Argument('gui', 'false', 'serve a view of the scene to the browser on 127.0.0.1', BOOLEAN),

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `nerd-ros`; what a command needs is imported when it runs, to answer at once."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 import errno
 from importlib.util import find_spec
 import json
@@ -83,7 +85,7 @@ def evaluate(
         divergence_count: Annotated[int, typer.Option(
             help='Rollouts under random efforts; 0 skips them.')] = 1000,
         divergence_steps: Annotated[int, typer.Option(help='Steps of these.')] = 1000,
-        output: Annotated[Path, typer.Option(help='Folder of the picture.')] = Path('.'),
+        output: Annotated[Path, typer.Option(help='Folder of the picture.')] = Path('runs'),
         write_card: Annotated[bool, typer.Option(
             '--write-card', help='Write the figures into the card of --model.')] = False):
     """Compare a model with its teacher, or with recordings of the real robot."""
@@ -108,10 +110,9 @@ def sim(arguments: Annotated[Optional[list[str]], typer.Argument(
         from nerd_ros.nodes.without_ros import simulate
         raise typer.Exit(simulate(
             *(values[name] for name in PARAMETERS[:-1]), gui=values['gui'] == 'true'))
-    if values['rviz'] == 'true':
-        _start_rviz(values['namespace'])
-    from nerd_ros.nodes.sim_node import main as run
-    raise typer.Exit(run(['nerd-ros', *node_arguments(values)]))
+    with _rviz(values['namespace']) if values['rviz'] == 'true' else nullcontext():
+        from nerd_ros.nodes.sim_node import main as run
+        raise typer.Exit(run(['nerd-ros', *node_arguments(values)]))
 
 
 def node_arguments(values: dict[str, str]) -> list[str]:
@@ -144,13 +145,20 @@ def _make_folder(folder: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
-def _start_rviz(namespace: str) -> None:
+@contextmanager
+def _rviz(namespace: str) -> Iterator[None]:
+    """Show RViz beside what is done within."""
     if shutil.which('rviz2') is None:
         raise ArgumentError('rviz:=true needs RViz, which comes with a ROS 2 desktop; '
                             'gui:=true shows the scene in a browser.')
-    subprocess.Popen(['rviz2', '-d', resource_path('config', 'rviz', 'nerd_ros.rviz'),
-                      '--ros-args', '-p', 'use_sim_time:=true',
-                      *(['-r', f'__ns:=/{namespace.strip("/")}'] if namespace else [])])
+    rviz = subprocess.Popen([
+        'rviz2', '-d', resource_path('config', 'rviz', 'nerd_ros.rviz'),
+        '--ros-args', '-p', 'use_sim_time:=true',
+        *(['-r', f'__ns:=/{namespace.strip("/")}'] if namespace else [])])
+    try:
+        yield
+    finally:
+        rviz.terminate()
 
 
 def _command() -> str:

@@ -2,7 +2,7 @@
 # Copyright 2026 nerd_ros contributors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes the virtual environment $1, with Python $2 where it is given, else with one that fits.
+# Makes the virtual environment $1 anew, with Python $2 where it is given, else with one that fits.
 # Says on the last line of $1/ros how ROS 2 comes in: sourced, wheels or none.
 set -e
 venv=$1
@@ -52,8 +52,8 @@ fi
 
 echo "-- virtual environment $venv with $("$python" -V), ROS 2: $ros"
 if [ $ros = sourced ]; then
-  "$python" -m venv --system-site-packages "$venv"
+  "$python" -m venv --clear --system-site-packages "$venv"
 else
-  "$python" -m venv "$venv"
+  "$python" -m venv --clear "$venv"
 fi
 echo $ros > "$venv/ros"

@@ -13,6 +13,9 @@ import pytest
 os.environ['ROS_DOMAIN_ID'] = str(random.SystemRandom().randint(1, 101))
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 
+# Networks as small as these only lose by a second thread, most of all on a busy machine.
+os.environ.setdefault('OMP_NUM_THREADS', '1')
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: arguments of a simulation, errors in one sentence, quick answers."""
 
+import os
 import subprocess
 import sys
 
@@ -73,3 +74,25 @@ def test_errors_are_one_sentence(words, message):
     assert result.returncode == 1
     line, = result.stderr.splitlines()
     assert line.startswith('nerd-ros: ') and message in line
+
+
+def test_pictures_go_to_the_folder_of_results(monkeypatch):
+    monkeypatch.setenv('COLUMNS', '200')
+    assert 'Folder of the picture. [default: runs]' in nerd_ros('evaluate', '--help').stdout
+
+
+def test_rviz_ends_with_the_simulator(tmp_path, monkeypatch):
+    pytest.importorskip('rclpy', reason='ROS 2 is not installed')
+    events = tmp_path / 'events'
+    rviz = tmp_path / 'rviz2'
+    rviz.write_text(f"""#!/bin/sh
+trap 'echo ended >> {events}; exit' TERM
+echo started >> {events}
+while :; do sleep 0.1; done
+""")
+    rviz.chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
+    # Which ends by itself; its output ends when RViz lets go of it.
+    result = nerd_ros('sim', 'rviz:=true', 'gui:=false', 'robot:=nobody')
+    assert result.returncode == 1 and 'nobody' in result.stdout + result.stderr
+    assert events.read_text() == 'started\nended\n'

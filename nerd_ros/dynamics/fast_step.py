@@ -82,7 +82,7 @@ def _outer_weights(w: dict) -> tuple:
         embed, w['network.embed.bias'] - embed @ mean, reach, -reach @ mean,
         w['network.norm.weight'], w['network.head.weight'], w['network.head.bias'],
         w['network.readout.weight'] * scale[:, None], w['network.readout.bias'] * scale,
-        np.log1p(np.exp(w['thresholds'])) * scale.reshape(2, -1)[:, -w['thresholds'].shape[1]:]))
+        np.log1p(np.exp(w['rest_speed'])) * scale[len(scale) - len(w['rest_speed']):]))
 
 
 def _layer_weights(w: dict, layers: int) -> tuple:
@@ -97,7 +97,7 @@ def _step(q, qd, effort, contacts, gravity, pose, next_q, next_qd, geometry, out
           rotary, cache, known, scratch):
     token, reach, x, normed, qkv, hidden, mixed, head, delta, scores = scratch
     (embed, embed_bias, directions, directions_bias, norm, head_weight, head_bias, readout,
-     readout_bias, thresholds) = outer
+     readout_bias, rest_speed) = outer
     norm1, qkv_weight, out_weight, norm2, expand, expand_bias, contract, contract_bias = layers
     spans = rotary[2]
     _token(q, qd, effort, contacts, gravity, pose, geometry, token)
@@ -124,7 +124,7 @@ def _step(q, qd, effort, contacts, gravity, pose, next_q, next_qd, geometry, out
     for j in range(len(head)):
         head[j] = head[j] / (np.float32(1.0) + math.exp(-head[j]))
     _affine(readout, readout_bias, head, delta)
-    _soft_threshold(qd, thresholds, delta)
+    _bring_to_rest(qd, rest_speed, delta)
     _advance(q, qd, delta, geometry, next_q, next_qd)
 
 
@@ -269,28 +269,29 @@ def _token(q, qd, effort, contacts, gravity, pose, geometry, token):
 
 
 @_compiled
-def _soft_threshold(qd, thresholds, delta):
-    n, dofs = len(qd), thresholds.shape[1]
-    base = n - dofs
+def _bring_to_rest(qd, rest_speed, delta):
+    n, dofs = len(qd), len(rest_speed)
+    base, square = n - dofs, np.float32(0.0)
     for i in range(dofs):
-        moved, reached = delta[base + i], qd[base + i] + delta[n + base + i]
-        delta[base + i] -= min(max(moved, -thresholds[0, i]), thresholds[0, i])
-        delta[n + base + i] -= min(max(reached, -thresholds[1, i]), thresholds[1, i])
+        size = (qd[base + i] + delta[n + base + i]) / rest_speed[i]
+        square += size * size
+    rest = np.float32(2.0) / math.sqrt(max(square, np.float32(1.0))) - np.float32(1.0)
+    if rest > np.float32(0.0):
+        for i in range(dofs):
+            delta[base + i] -= rest * delta[base + i]
+            delta[n + base + i] -= rest * (qd[base + i] + delta[n + base + i])
 
 
 @_compiled
 def _advance(q, qd, delta, geometry, next_q, next_qd):
     dt, floating, com, kinds, q_start, qd_start, _ = geometry
     n, base = len(qd), 0
-    forth, back, half = np.float32(1.0), np.float32(-1.0), np.float32(0.5)
+    forth, back = np.float32(1.0), np.float32(-1.0)
     if floating:
         base = 6
         quat = q[3:7].copy()
         wx, wy, wz = _rotate(quat, qd[3], qd[4], qd[5], back)
         vx, vy, vz = _rotate(quat, qd[0], qd[1], qd[2], back)
-        vx, vy, vz = vx + half * delta[n], vy + half * delta[n + 1], vz + half * delta[n + 2]
-        wx, wy, wz = (wx + half * delta[n + 3], wy + half * delta[n + 4],
-                      wz + half * delta[n + 5])
         vx -= wy * com[2] - wz * com[1]
         vy -= wz * com[0] - wx * com[2]
         vz -= wx * com[1] - wy * com[0]
@@ -304,12 +305,11 @@ def _advance(q, qd, delta, geometry, next_q, next_qd):
     for joint in range(len(kinds)):
         i, j = q_start[joint], qd_start[joint]
         if kinds[joint] == _BALL:
-            turn = _exponential(dt * (qd[j] + half * delta[n + j]) + delta[j],
-                                dt * (qd[j + 1] + half * delta[n + j + 1]) + delta[j + 1],
-                                dt * (qd[j + 2] + half * delta[n + j + 2]) + delta[j + 2])
+            turn = _exponential(dt * qd[j] + delta[j], dt * qd[j + 1] + delta[j + 1],
+                                dt * qd[j + 2] + delta[j + 2])
             _multiply(turn, (q[i], q[i + 1], q[i + 2], q[i + 3]), next_q[i:i + 4])
         else:
-            next_q[i] = q[i] + dt * (qd[j] + half * delta[n + j]) + delta[j]
+            next_q[i] = q[i] + dt * qd[j] + delta[j]
     if floating:
         next_qd[0], next_qd[1], next_qd[2] = qd[0] + mx, qd[1] + my, qd[2] + mz
         next_qd[3], next_qd[4], next_qd[5] = qd[3] + wx, qd[4] + wy, qd[5] + wz

@@ -22,10 +22,9 @@ rad/s a network does not see how a joint comes to rest.
 *touch* resolves the last millimetres. All eight are zero beyond the threshold, so that a slot
 without contact is the same token wherever it is.
 
-The state increment that a model predicts is the change of velocity `qd' - qd`, and what the
-position does beyond the trapezoidal rule, `q' - q - dt (qd + qd') / 2`: a robot predicted to rest
-does not creep. Rotations are rotation vectors in the moving frame; a floating base moves in its
-own frame of the step.
+The state increment that a model predicts is taken relative to motion at constant velocity:
+positions as `q' - q - dt qd`, rotations as a rotation vector in the moving frame, velocities as
+`qd' - qd`; those of a floating base in its own frame of the step.
 """
 
 import torch
@@ -96,52 +95,50 @@ def slot_features(layout: RobotLayout, contacts: Tensor) -> Tensor:
 def increment(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor,
               next_q: Tensor, next_qd: Tensor) -> Tensor:
     """State increment `(..., 2 nqd)`, positions first, that leads from a state to the next."""
-    dt, base, positions, velocities = layout.dt, layout.num_base_dofs, [], []
-    change = next_qd - joint_qd
-    mean = joint_qd + 0.5 * change
+    dt, positions, velocities = layout.dt, [], []
     if layout.floating:
         quat = joint_q[..., 3:7]
-        linear, angular = _base_origin_twist(layout, quat, mean)
+        linear, angular = _base_origin_twist(layout, quat, joint_qd)
         positions += [
             quat_rotate_inverse(quat, next_q[..., :3] - joint_q[..., :3]) - dt * linear,
             quat_log(quat_multiply(quat_conjugate(quat), next_q[..., 3:7])) - dt * angular]
+        change = next_qd - joint_qd
         velocities += [quat_rotate_inverse(quat, change[..., :3]),
                        quat_rotate_inverse(quat, change[..., 3:6])]
     for joint, q, qd in zip(layout.joints, layout.q_start, layout.qd_start):
         if joint.type == 'ball':
             turn = quat_multiply(next_q[..., q:q + 4], quat_conjugate(joint_q[..., q:q + 4]))
-            positions.append(quat_log(turn) - dt * mean[..., qd:qd + 3])
+            positions.append(quat_log(turn) - dt * joint_qd[..., qd:qd + 3])
         else:
-            positions.append((next_q - joint_q)[..., q:q + 1] - dt * mean[..., qd:qd + 1])
-    velocities.append(change[..., base:])
+            positions.append((next_q - joint_q)[..., q:q + 1] - dt * joint_qd[..., qd:qd + 1])
+    velocities.append((next_qd - joint_qd)[..., layout.num_base_dofs:])
     return torch.cat(positions + velocities, dim=-1)
 
 
 def apply_increment(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor,
                     delta: Tensor) -> tuple[Tensor, Tensor]:
     """Inverse of `increment`: the next state `(..., nq)`, `(..., nqd)`."""
-    dt, n, base = layout.dt, layout.nqd, layout.num_base_dofs
-    positions, changes = [], [delta[..., n + base:]]
+    dt, n = layout.dt, layout.nqd
+    positions, velocities = [], []
     if layout.floating:
         quat = joint_q[..., 3:7]
-        changes = [quat_rotate(quat, delta[..., n:n + 3]),
-                   quat_rotate(quat, delta[..., n + 3:n + 6])] + changes
-    change = torch.cat(changes, dim=-1)
-    mean = joint_qd + 0.5 * change
-    if layout.floating:
-        linear, angular = _base_origin_twist(layout, quat, mean)
+        linear, angular = _base_origin_twist(layout, quat, joint_qd)
         turn = quat_exp(dt * angular + delta[..., 3:6])
         positions += [joint_q[..., :3] + quat_rotate(quat, dt * linear + delta[..., :3]),
                       torch.nn.functional.normalize(quat_multiply(quat, turn), dim=-1)]
+        velocities += [joint_qd[..., :3] + quat_rotate(quat, delta[..., n:n + 3]),
+                       joint_qd[..., 3:6] + quat_rotate(quat, delta[..., n + 3:n + 6])]
     for joint, q, qd in zip(layout.joints, layout.q_start, layout.qd_start):
         if joint.type == 'ball':
-            turn = quat_exp(dt * mean[..., qd:qd + 3] + delta[..., qd:qd + 3])
+            turn = quat_exp(dt * joint_qd[..., qd:qd + 3] + delta[..., qd:qd + 3])
             turned = quat_multiply(turn, joint_q[..., q:q + 4])
             positions.append(torch.nn.functional.normalize(turned, dim=-1))
         else:
-            positions.append(joint_q[..., q:q + 1] + dt * mean[..., qd:qd + 1]
+            positions.append(joint_q[..., q:q + 1] + dt * joint_qd[..., qd:qd + 1]
                              + delta[..., qd:qd + 1])
-    return torch.cat(positions, dim=-1), joint_qd + change
+    base = layout.num_base_dofs
+    velocities.append(joint_qd[..., base:] + delta[..., n + base:])
+    return torch.cat(positions, dim=-1), torch.cat(velocities, dim=-1)
 
 
 def _base_origin_twist(layout: RobotLayout, quat: Tensor, joint_qd: Tensor):

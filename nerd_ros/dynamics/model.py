@@ -35,9 +35,8 @@ class NerdModel(nn.Module):
     Normalisers are buffers of the model: they are set once by `fit_normalisers` and travel with
     the weights.
 
-    Dry friction stops a joint within a step and holds it, which a smooth function only comes
-    close to. So what the network predicts for a joint is shrunk by learned thresholds, as the
-    proximal operator of Coulomb friction does: a next velocity within its threshold is zero.
+    Dry friction brings a robot to rest within a step and keeps it there, which a smooth function
+    only comes close to. So next joint velocities that are all small become zero, see `predict`.
     """
 
     def __init__(self, layout: RobotLayout, config: TransformerConfig | None = None,
@@ -46,8 +45,8 @@ class NerdModel(nn.Module):
         self.layout, self.config, self.card = layout, config or TransformerConfig(), card or {}
         inputs, outputs = features.token_size(layout), 2 * layout.nqd
         self.network = Transformer(self.config, inputs, outputs)
-        # Thresholds of position increments and next velocities, before softplus.
-        self.thresholds = nn.Parameter(torch.full((2, layout.num_dofs), -4.0))
+        # Speeds of rest, in units of increments, before softplus.
+        self.rest_speed = nn.Parameter(torch.full((layout.num_dofs,), -3.0))
         self.register_buffer('token_mean', torch.zeros(inputs))
         self.register_buffer('token_std', torch.ones(inputs))
         self.register_buffer('increment_scale', torch.ones(outputs))
@@ -76,12 +75,11 @@ class NerdModel(nn.Module):
             [2.0 * _quantile(speed, 0.999) for speed in joint_qd.abs().unbind(-1)]))
 
     def _fit_score(self, normed: Tensor) -> None:
-        value, vector = torch.linalg.eigh(normed.T.double() @ normed.double() / len(normed))
-        # Directions in which the data hardly varies are not to be resolved further than this.
-        principal = (vector / value.clamp(min=1e-4).sqrt()).T.to(normed.dtype)
-        directions = torch.cat([torch.eye(len(value)), principal])
+        vector = torch.linalg.eigh(normed.T.double() @ normed.double())[1].to(normed.dtype)
+        directions = torch.cat([torch.eye(len(vector)), vector.T])
         for direction in directions:
-            direction /= _quantile((normed @ direction).abs(), 0.999).clamp(min=1e-6)
+            # Directions in which the data hardly varies are not to be resolved further than this.
+            direction /= _quantile((normed @ direction).abs(), 0.999).clamp(min=1e-2)
         self.directions.copy_(directions)
         largest = torch.cat([self._reach(part) for part in normed.split(100_000)])
         self.directions /= _quantile(largest, 0.99)
@@ -105,24 +103,28 @@ class NerdModel(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Increments `(B, T, 2 nqd)` of the sequences of raw tokens `(B, T, F)`."""
-        normed = self.normalise(tokens)
-        return self.predict(normed) * self.increment_scale
+        return self.predict(self.normalise(tokens)) * self.increment_scale
 
     def predict(self, normed: Tensor) -> Tensor:
         """Normalised increments `(B, T, 2 nqd)` of normalised tokens `(B, T, F)`."""
-        return self._soft_threshold(normed, self.network(normed))
+        return self._bring_to_rest(normed, self.network(normed))
 
-    def _soft_threshold(self, normed: Tensor, delta: Tensor) -> Tensor:
-        """Soft-threshold normalised increments `(..., 2 nqd)`."""
+    def _bring_to_rest(self, normed: Tensor, delta: Tensor) -> Tensor:
+        """
+        Apply firm shrinkage (Gao and Bruce, 1997) to the next joint velocities, taken together.
+
+        With the learned speeds of rest as unit, those of a norm below 1 become zero, those above 2
+        stay as they are; what positions do beyond constant velocity goes along.
+        """
         base, n = self.layout.num_base_dofs, self.layout.nqd
         held = features.velocity_columns(self.layout)
         speed = ((normed[..., held] * self.token_std[held] + self.token_mean[held])
                  / self.increment_scale[n + base:])
-        position, velocity = nn.functional.softplus(self.thresholds)
         moved, reached = delta[..., base:n], speed + delta[..., n + base:]
-        return delta - torch.cat([
-            torch.zeros_like(delta[..., :base]), moved.clamp(-position, position),
-            torch.zeros_like(delta[..., :base]), reached.clamp(-velocity, velocity)], dim=-1)
+        size = (reached / nn.functional.softplus(self.rest_speed)).norm(dim=-1, keepdim=True)
+        rest = (2.0 / size.clamp(min=1.0) - 1.0).clamp(min=0.0)
+        still = torch.zeros_like(delta[..., :base])
+        return delta - rest * torch.cat([still, moved, still, reached], dim=-1)
 
     def start(self, num_worlds: int = 1) -> Stream:
         """Histories of `num_worlds` robots, all empty."""
@@ -141,7 +143,7 @@ class NerdModel(nn.Module):
         stream.known = torch.cat([newest, stream.known[:, :-1]], dim=1)
         normed = self.normalise(tokens)
         delta, stream.caches = self.network.step(normed, stream.caches, stream.known)
-        delta = self._soft_threshold(normed, delta)
+        delta = self._bring_to_rest(normed, delta)
         stream.score = self.ood_score(tokens)
         return features.apply_increment(self.layout, joint_q, joint_qd,
                                         delta * self.increment_scale)

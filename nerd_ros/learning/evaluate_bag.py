@@ -80,11 +80,11 @@ class BagEvaluation:
 
 def evaluate_bag(robot: str | RobotSpec, bags: str | Path | Sequence[str | Path],
                  model: str | Path | None = None, *, effort: str = 'commanded',
-                 world: str = 'empty', output: str | Path = '.', max_windows: int = 1000,
+                 world: str = 'empty', output: str | Path | None = None, max_windows: int = 1000,
                  solvers: Sequence[str] = ('neural', 'mujoco'),
                  console: Console | None = None) -> BagEvaluation:
     """
-    Print a table of simulated against recorded motion and draw it.
+    Print a table of simulated against recorded motion.
 
     Args:
         robot: name or path of the robot.
@@ -92,7 +92,7 @@ def evaluate_bag(robot: str | RobotSpec, bags: str | Path | Sequence[str | Path]
         model: folder of the learned model; by default the one that ships for the robot.
         effort: 'commanded' or 'measured' effort is applied.
         world: where the robot stands.
-        output: folder of the picture, `<first bag>.png`.
+        output: folder for a picture of the motion, `<first bag>.png`; None draws nothing.
         max_windows: more windows than this are thinned out evenly.
         solvers: those of `Simulation` to compare with the recording.
         console: where to print.
@@ -119,10 +119,11 @@ def evaluate_bag(robot: str | RobotSpec, bags: str | Path | Sequence[str | Path]
     stopped[HOLD] = 0
     result = BagEvaluation(layout, effort, recordings, windows, motion, stopped)
     console.print(report.bag_table(result, HORIZONS))
-    more = f'_and_{len(recordings) - 1}_more' if len(recordings) > 1 else ''
-    picture = Path(output) / f'{recordings[0].name}{more}.png'
-    report.plot_bag(result, HORIZONS, picture)
-    console.print(f'drawn in {picture}', markup=False, soft_wrap=True)
+    if output is not None:
+        more = f'_and_{len(recordings) - 1}_more' if len(recordings) > 1 else ''
+        picture = Path(output) / f'{recordings[0].name}{more}.png'
+        report.plot_bag(result, HORIZONS, picture)
+        console.print(f'drawn in {picture}', markup=False, soft_wrap=True)
     return result
 
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training data: random trajectories of the teacher, in chunks that can be resumed."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +45,15 @@ def generate(spec: RobotSpec, path: str | Path, num_trajectories: int, seed: int
 def sample_trajectories(spec: RobotSpec, teacher: TeacherRollouts, count: int,
                         rng: np.random.Generator) -> Trajectories:
     """Draw and roll out `count` random trajectories, at most `teacher.num_worlds`."""
-    slow = Sampler(teacher.layout, spec.sampling, rng).slow(count)
-    joint_q, joint_qd, effort, ground = sample_inputs(spec, teacher, count, rng, slow=slow)
-    jump = Sampler(teacher.layout, spec.sampling, rng).jumps(count, effort.shape[1], slow)
+    sampler, steps = Sampler(teacher.layout, spec.sampling, rng), spec.sampling.steps
+    slow = sampler.slow(count)
+    alone = sampler.left_alone(count)
+    ground = sampler.planes(count, teacher.base_pose)
+    joint_q, joint_qd = _initial_states(sampler, teacher, ground, slow)
+    effort = sampler.efforts(count, steps, slow)
+    jump = sampler.jumps(count, steps, slow[:, None] & ~alone)
+    joint_qd[slow[:, None] & alone] = 0.0
+    effort *= ~(slow[:, None] & alone)[:, None]
     joint_qs, joint_qds = teacher.rollout(joint_q, joint_qd, effort, ground, jump)
     return Trajectories(
         joint_q=joint_qs, joint_qd=joint_qds, effort=effort,
@@ -57,35 +62,19 @@ def sample_trajectories(spec: RobotSpec, teacher: TeacherRollouts, count: int,
         base_pose=np.tile(teacher.base_pose, (count, 1)), ground=ground)
 
 
-def sample_inputs(spec: RobotSpec, teacher: TeacherRollouts, count: int,
-                  rng: np.random.Generator, steps: int | None = None,
-                  passive: bool | None = None, on_ground: bool | None = None,
-                  slow: np.ndarray | None = None):
-    """
-    Draw what the teacher needs for `count` rollouts, at most `teacher.num_worlds`.
-
-    `steps` defaults to that of the sampling section; `passive` and `on_ground` make every rollout
-    one without effort and with ground, or none, in place of the shares given there; `slow` (N,)
-    says which stay near a resting state, by default none.
-    Returns joint_q (N, nq), joint_qd (N, nqd), effort (N, steps, A), ground (N, 4).
-    """
-    sampling, layout = spec.sampling, teacher.layout
-    if passive is not None:
-        sampling = sampling.model_copy(update={'passive_share': float(passive)})
-    if on_ground is not None:
-        sampling = sampling.model_copy(update={'no_ground_share': float(not on_ground)})
-    sampler = Sampler(layout, sampling, rng)
-    ground = sampler.planes(count, teacher.base_pose)
+def _initial_states(sampler: Sampler, teacher: TeacherRollouts, ground: np.ndarray,
+                    slow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """States (N, nq), (N, nqd), those in `slow` (N,) near rest; planes without room go."""
+    sampling, count = sampler.sampling, len(ground)
     joint_q = _positions_above(ground, sampler, teacher, sampling.max_penetration)
     joint_qd = sampler.velocities(count)
-    slow = np.zeros(count, bool) if slow is None else slow
-    settled = np.flatnonzero(slow | (rng.uniform(size=count) < sampling.settled_share))
+    settled = np.flatnonzero(slow | (sampler.rng.uniform(size=count) < sampling.settled_share))
     if len(settled):
-        rest = np.zeros((len(settled), sampling.settle_steps, layout.num_dofs))
+        rest = np.zeros((len(settled), sampling.settle_steps, teacher.layout.num_dofs))
         motion = teacher.rollout(joint_q[settled], joint_qd[settled], rest, ground[settled])
         joint_q[settled], joint_qd[settled] = motion[0][:, -1], motion[1][:, -1]
     joint_qd[slow] = sampler.slow_velocities(int(slow.sum()))
-    return joint_q, joint_qd, sampler.efforts(count, steps or sampling.steps, slow), ground
+    return joint_q, joint_qd
 
 
 def _positions_above(ground: np.ndarray, sampler: Sampler, teacher: TeacherRollouts,
@@ -104,11 +93,7 @@ def _positions_above(ground: np.ndarray, sampler: Sampler, teacher: TeacherRollo
 
 def _open(spec, teacher, path, num_trajectories, seed, chunk, command) -> TrajectoryFile:
     """Open an unfinished file of the same content, or make a new one."""
-    settings = json.dumps({'sampling': spec.sampling.model_dump(mode='json'),
-                           'teacher': spec.teacher.model_dump(mode='json'),
-                           'joints': {name: joint.model_dump(mode='json')
-                                      for name, joint in spec.joints.items()},
-                           'contact': spec.contact.model_dump(mode='json')})
+    settings = spec.model_dump(mode='json', include={'sampling', 'teacher', 'joints', 'contact'})
     if not Path(path).exists():
         return TrajectoryFile.create(path, teacher.layout, num_trajectories,
                                      spec.sampling.steps, seed, settings, command, chunk)

@@ -8,13 +8,14 @@ import math
 import os
 from pathlib import Path
 
-from safetensors import safe_open
+from safetensors import safe_open, SafetensorError
 from safetensors.torch import save_file
 import torch
 from torch import Tensor
 
 from nerd_ros.dynamics.model import NerdModel
 
+FORMAT_VERSION = 1
 STATE = 'training.safetensors'
 WARM_UP, FINAL_RATE = 0.03, 0.01
 AVERAGE_DECAY = 0.997
@@ -29,9 +30,9 @@ class Optimisation:
     """
     Muon for the hidden matrices, AdamW for the rest, cosine schedule, average of the weights.
 
-    `settings` identifies the training: a resume with others is refused. `rate` scales the learning
-    rates. `average` is the model
-    whose weights are the exponential moving average; it is updated in place.
+    `settings`, plain values and dicts of them, identifies the training: a resume with others is
+    refused. `rate` scales the learning rates. `average` is the model whose weights are the
+    exponential moving average; it is updated in place.
     """
 
     def __init__(self, model: NerdModel, steps: int, settings: dict, rate: float = 1.0):
@@ -67,31 +68,47 @@ class Optimisation:
         folder.mkdir(parents=True, exist_ok=True)
         tensors = {name: value.contiguous() for name, value in self._tensors().items()}
         save_file(tensors, folder / f'.{STATE}', metadata={
-            'step': str(step), 'best': str(best), 'settings': json.dumps(self.settings)})
+            'format_version': str(FORMAT_VERSION), 'step': str(step), 'best': str(best),
+            'settings': json.dumps(self.settings)})
         os.replace(folder / f'.{STATE}', folder / STATE)
 
     def resume(self, folder: Path) -> tuple[int, float]:
-        """Load the state in `folder`, if any; returns the next step and the best score."""
-        if not (folder / STATE).exists():
+        """
+        Load the state in `folder`, if any; returns the next step and the best score.
+
+        Raises TrainingError where it is of another training, of another format or damaged.
+        """
+        path = folder / STATE
+        if not path.exists():
             return 0, math.inf
-        with safe_open(folder / STATE, 'pt') as file:
-            about = file.metadata()
-            stored = json.loads(about['settings'])
-            if stored != self.settings:
-                other = [f'{key} {stored.get(key)} against {value}'
-                         for key, value in self.settings.items() if stored.get(key) != value]
-                raise TrainingError(f'{folder} holds a training with other settings: '
-                                    f'{"; ".join(other)}. Choose another folder or delete it.')
-            for optimiser in self.optimisers:
-                _make_state(optimiser)
-            with torch.no_grad():
-                for name, value in self._tensors().items():
-                    value.copy_(file.get_tensor(name))
+        try:
+            with safe_open(path, 'pt') as file:
+                about = file.metadata() or {}
+                self._check(path, about)
+                for optimiser in self.optimisers:
+                    _make_state(optimiser)
+                with torch.no_grad():
+                    for name, value in self._tensors().items():
+                        value.copy_(file.get_tensor(name))
+        except (SafetensorError, OSError) as error:
+            raise TrainingError(f'{path}: not a training state, or damaged ({error}); delete it '
+                                'to train from the start.') from None
         step = int(about['step'])
         for schedule in self.schedules:
             schedule.last_epoch = step - 1
             schedule.step()
         return step, float(about['best'])
+
+    def _check(self, path: Path, about: dict[str, str]) -> None:
+        """Refuse the state of another format or training."""
+        version = about.get('format_version')
+        if version != str(FORMAT_VERSION):
+            raise TrainingError(f'{path}: format version {version}, this program goes on with '
+                                f'{FORMAT_VERSION}; delete it to train from the start.')
+        if other := _differences(json.loads(about['settings']), self.settings):
+            raise TrainingError(f'{path.parent} holds a training of other data or settings: '
+                                f'{"; ".join(other)}. Go on with those, choose another folder or '
+                                'delete this one.')
 
     def _tensors(self) -> dict[str, Tensor]:
         """Weights, averaged weights and optimiser states by name; the tensors themselves."""
@@ -101,6 +118,18 @@ class Optimisation:
             for j, p in enumerate(optimiser.param_groups[0]['params']):
                 tensors |= {f'optimiser{i}.{j}.{k}': v for k, v in optimiser.state[p].items()}
         return tensors
+
+
+def _differences(stored: dict, wanted: dict, within: str = '') -> list[str]:
+    """One phrase for each value in which `stored` is not as `wanted`."""
+    phrases = []
+    for key in {**stored, **wanted}:
+        old, new = stored.get(key), wanted.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            phrases += _differences(old, new, f'{within}{key}.')
+        elif old != new:
+            phrases.append(f'{within}{key} {old} against {new}')
+    return phrases
 
 
 def _make_state(optimiser) -> None:

@@ -41,7 +41,8 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
     where an interrupted one stopped. `start` is the folder of a model to start from, with its
     width and normalisers and at a lower learning rate. `compiled` uses torch.compile, which needs
     a C++ compiler. Returns the averaged model of the last step. Raises TrajectoryError where the
-    data is not of this robot.
+    data cannot be used or is not of this robot, and TrainingError where `out` holds a training of
+    other data or settings.
     """
     out = Path(out)
     torch.manual_seed(seed)
@@ -51,17 +52,17 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
     card = _card(spec, data, command, seed, model)
     tokens, targets, model = _load(data, teacher.layout, model or TransformerConfig(width=width))
     optimisation = Optimisation(
-        model, steps, {'data': str(data), 'batch': batch, 'seed': seed, 'start': str(start)},
+        model, steps, {'data': card['data'], 'batch': batch, 'seed': seed, 'start': str(start)},
         rate=1.0 if start is None else RESTART_RATE)
     checks = _checks(spec, teacher, optimisation.average)
     first, best = optimisation.resume(out)
-    loss_of, weights = torch.compile(_loss) if compiled else _loss, _weights(model)
+    loss_of = torch.compile(_loss) if compiled else _loss
     order = _Order(len(tokens), batch, seed)
     began, recent = time.monotonic(), []
     bar = tqdm(range(first, steps), initial=first, total=steps, disable=not progress, unit='step')
     for step in bar:
         chosen = order.batch(step)
-        loss = loss_of(model, tokens[chosen], targets[chosen], weights)
+        loss = loss_of(model, tokens[chosen], targets[chosen])
         optimisation.step(loss)
         recent.append(loss.detach())
         if (step + 1) % check_every and step + 1 < steps:
@@ -99,22 +100,10 @@ class _Order:
         return self.shuffle[index * self.size:(index + 1) * self.size]
 
 
-def _loss(model: NerdModel, tokens: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+def _loss(model: NerdModel, tokens: Tensor, targets: Tensor) -> Tensor:
     """Mean of `sqrt(e^2 + 1e-6)` over normalised increments: close to L1, smooth at zero."""
     error = model.predict(tokens) - targets
-    return (weights * (error.square() + 1e-6).sqrt()).mean()
-
-
-def _weights(model: NerdModel) -> Tensor:
-    """
-    Weights (2 nqd,) of the errors of an increment.
-
-    Beyond the trapezoidal rule positions hardly change. An error there counts as much as one of
-    the velocity that leads as far in a step.
-    """
-    position, velocity = model.increment_scale.chunk(2)
-    position = position / (model.layout.dt * velocity)
-    return torch.cat([position.clamp(max=1.0), torch.ones_like(velocity)])
+    return (error.square() + 1e-6).sqrt().mean()
 
 
 def _load(path, layout, start) -> tuple[Tensor, Tensor, NerdModel]:
@@ -169,9 +158,7 @@ def _card(spec: RobotSpec, data, command: str, seed: int, start: NerdModel | Non
             'robot': spec.name,
             'command': command,
             'seed': seed,
-            'data': {'command': file.command, 'seed': file.seed,
-                     'trajectories': file.num_trajectories, 'steps': file.steps,
-                     'sampling': json.loads(file.settings)['sampling']},
+            'data': file.about,
             **({} if start is None else {'started_from': start.card}),
             'licence': 'Apache-2.0',
         }

@@ -20,7 +20,7 @@ state t + 1.
 | complete | (chunks,) | whether each chunk of `chunk` trajectories has been written |
 
 Attributes: format_version, layout (RobotLayout as JSON), robot, fingerprint, dt, seed, settings
-(text that tells how the trajectories were made), command, chunk.
+(JSON that tells how the trajectories were made), command, chunk.
 """
 
 from dataclasses import dataclass, fields
@@ -74,39 +74,39 @@ class TrajectoryFile:
             self._file.close()
             raise TrajectoryError(f'{path}: format version {version}, this program reads '
                                   f'{FORMAT_VERSION}; generate the file anew.')
-        self.layout = RobotLayout.from_dict(json.loads(attrs['layout']))
-        self.seed = int(attrs['seed'])
-        self.settings = str(attrs['settings'])
-        self.command = str(attrs['command'])
-        self.chunk = int(attrs['chunk'])
-        self.num_trajectories, steps = self._file['joint_q'].shape[:2]
-        self.steps = steps - 1
+        try:
+            self.layout = RobotLayout.from_dict(json.loads(attrs['layout']))
+            self.seed, self.chunk = int(attrs['seed']), int(attrs['chunk'])
+            self.settings = dict(json.loads(attrs['settings']))
+            self.command = str(attrs['command'])
+            self.num_trajectories, steps = self._file['joint_q'].shape[:2]
+            self.steps = steps - 1
+            for name, shape in _shapes(self.layout, self.num_trajectories, self.steps).items():
+                if self._file[name].shape != shape:
+                    raise ValueError(f'{name} has the shape {self._file[name].shape}, not {shape}')
+            len(self._file['complete'])
+        except (KeyError, TypeError, ValueError) as error:
+            self._file.close()
+            raise self._damaged(error) from None
 
     @classmethod
     def create(cls, path: str | Path, layout: RobotLayout, num_trajectories: int, steps: int,
-               seed: int = 0, settings: str = '', command: str = '',
+               seed: int = 0, settings: dict | None = None, command: str = '',
                chunk: int = 512) -> 'TrajectoryFile':
         """Make a new file of the given size, filled chunk by chunk with `write`."""
         path = Path(path)
         if path.exists():
             raise TrajectoryError(f'{path}: exists already; choose another name or delete it.')
         path.parent.mkdir(parents=True, exist_ok=True)
-        n, t = num_trajectories, steps
-        shapes = {
-            'joint_q': (n, t + 1, layout.nq), 'joint_qd': (n, t + 1, layout.nqd),
-            'effort': (n, t, layout.num_dofs),
-            'contacts': (n, t, layout.num_slots, CONTACT_SIZE),
-            'jump': (n, t, layout.nqd), 'gravity': (n, 3), 'base_pose': (n, 7),
-            'ground': (n, 4)}
         with h5py.File(path, 'w') as file:
             file.attrs.update(
                 format_version=FORMAT_VERSION, layout=json.dumps(layout.to_dict()),
                 robot=layout.robot, fingerprint=layout.fingerprint, dt=layout.dt, seed=seed,
-                settings=settings, command=command, chunk=chunk)
-            for name, shape in shapes.items():
+                settings=json.dumps(settings or {}), command=command, chunk=chunk)
+            for name, shape in _shapes(layout, num_trajectories, steps).items():
                 file.create_dataset(name, shape, np.float32, compression='lzf', shuffle=True,
-                                    chunks=(min(n, 64), *(max(1, s) for s in shape[1:])))
-            file.create_dataset('complete', (-(-n // chunk),), bool)
+                                    chunks=(min(shape[0], 64), *(max(1, s) for s in shape[1:])))
+            file.create_dataset('complete', (-(-num_trajectories // chunk),), bool)
         return cls(path, 'r+')
 
     def write(self, index: int, batch: Trajectories) -> None:
@@ -118,18 +118,35 @@ class TrajectoryFile:
         self._file.flush()
 
     @property
+    def about(self) -> dict:
+        """How the trajectories came about: what a model card says of its data."""
+        return {'command': self.command, 'seed': self.seed,
+                'trajectories': self.num_trajectories, 'steps': self.steps, **self.settings}
+
+    @property
     def missing_chunks(self) -> list[int]:
         """Chunks that have not been written yet."""
         return np.flatnonzero(~self._file['complete'][:]).tolist()
 
     def read(self, first: int = 0, last: int | None = None) -> Trajectories:
-        """Read trajectories `first` to `last` (exclusive). Raises TrajectoryError if not there."""
+        """
+        Read trajectories `first` to `last` (exclusive).
+
+        Raises TrajectoryError where the file is not complete or damaged.
+        """
         if self.missing_chunks:
             raise TrajectoryError(f'{self.path}: {len(self.missing_chunks)} of '
                                   f'{len(self._file["complete"])} chunks are missing; run the '
                                   'same generate command again to complete it.')
-        return Trajectories(**{field.name: self._file[field.name][first:last]
-                               for field in fields(Trajectories)})
+        try:
+            return Trajectories(**{field.name: self._file[field.name][first:last]
+                                   for field in fields(Trajectories)})
+        except OSError as error:
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> TrajectoryError:
+        return TrajectoryError(f'{self.path}: damaged, or not a trajectory file '
+                               f'({error.args[0]}); generate the file anew.')
 
     def close(self) -> None:
         """Close the file."""
@@ -140,3 +157,11 @@ class TrajectoryFile:
 
     def __exit__(self, *exc_info) -> None:
         self.close()
+
+
+def _shapes(layout: RobotLayout, n: int, t: int) -> dict[str, tuple[int, ...]]:
+    """Shape of each dataset of `n` trajectories of `t` steps."""
+    return {
+        'joint_q': (n, t + 1, layout.nq), 'joint_qd': (n, t + 1, layout.nqd),
+        'effort': (n, t, layout.num_dofs), 'contacts': (n, t, layout.num_slots, CONTACT_SIZE),
+        'jump': (n, t, layout.nqd), 'gravity': (n, 3), 'base_pose': (n, 7), 'ground': (n, 4)}

@@ -10,6 +10,8 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from nerd_ros.resources import shown
+
 # No command for a robot is longer; what is longer is not even deserialised [bytes].
 MAX_MESSAGE_SIZE = 65536
 WARNING_PERIOD = 5.0  # [s]
@@ -58,7 +60,7 @@ class EffortCommands:
         seen = set()
         for name, effort in zip(names, efforts):
             if name not in self._index:
-                raise CommandError(f'joint {_shown(name)} is unknown; joints are '
+                raise CommandError(f'joint {shown(name)} is unknown; joints are '
                                    f'{", ".join(self.joint_names)}')
             if name in seen:
                 raise CommandError(f'joint {name} is named twice')
@@ -170,8 +172,3 @@ class CommandSubscriptions:
             self._node.get_logger().warning(
                 f'command on {topic} refused: {error} ({self.refused} refused so far)',
                 throttle_duration_sec=WARNING_PERIOD)
-
-
-def _shown(name: str) -> str:
-    """Return a name from outside so that it fits into one line of a log."""
-    return ascii(name) if len(name) <= 40 else f'{ascii(name[:40])}...'

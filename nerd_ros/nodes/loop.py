@@ -24,19 +24,28 @@ TIMING_STEPS = 2000
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A moment of a loop: the steps taken until then, and the wall time [s]."""
+
+    steps: int
+    time: float
+
+
+@dataclass(frozen=True)
 class Timing:
     """
     What the loop did since some mark, all times in s.
 
     `real_time_factor` is over that whole span, `lateness` (n,) how long after their deadlines the
     steps began, `cost` (n,) how long they took, `ends` (n,) when they were over, for the last
-    TIMING_STEPS of them at most.
+    TIMING_STEPS of them at most. `mark` is its end: figures since then have the next step first.
     """
 
     real_time_factor: float
     lateness: np.ndarray
     cost: np.ndarray
     ends: np.ndarray
+    mark: Mark
 
 
 class SimulationLoop:
@@ -58,7 +67,6 @@ class SimulationLoop:
         self._wake = threading.Event()
         self._requests: deque = deque()
         self._records: deque = deque(maxlen=TIMING_STEPS)
-        self._steps = 0
         self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
 
     @property
@@ -111,17 +119,18 @@ class SimulationLoop:
             answer.cancel()
             raise TimeoutError(f'the simulation took more than {timeout:g} s to answer') from None
 
-    def mark(self) -> tuple[int, float]:
+    def mark(self) -> Mark:
         """Return a mark from which on `timing_since` can tell what happened."""
-        return self._steps, perf_counter()
+        return _mark(list(self._records))
 
-    def timing_since(self, mark: tuple[int, float]) -> Timing:
+    def timing_since(self, mark: Mark) -> Timing:
         """Return figures of the steps since `mark`."""
         records = list(self._records)
-        steps, now = self._steps - mark[0], perf_counter()
-        recent = records[max(0, len(records) - steps):] if steps else []
-        lateness, cost, ends = np.array(recent).reshape(-1, 3).T
-        return Timing(steps * self.dt / (now - mark[1]), lateness, cost, ends)
+        now = _mark(records)
+        steps = now.steps - mark.steps
+        recent = records[-steps:] if steps else []
+        _, lateness, cost, ends = np.array(recent).reshape(-1, 4).T
+        return Timing(steps * self.dt / (now.time - mark.time), lateness, cost, ends, now)
 
     def _run(self) -> None:
         try:
@@ -131,6 +140,7 @@ class SimulationLoop:
             self._on_failure()
 
     def _keep_time(self) -> None:
+        steps = 0
         last = perf_counter()  # the deadline of the last step
         while not self._stopping:
             self._answer()
@@ -146,8 +156,8 @@ class SimulationLoop:
             begin = perf_counter()
             self._step()
             end = perf_counter()
-            self._records.append((begin - deadline, end - begin, end))
-            self._steps += 1
+            steps += 1
+            self._records.append((steps, begin - deadline, end - begin, end))
             last = deadline if end - deadline < MAX_LAG else end
 
     def _disturbed_before(self, deadline: float) -> bool:
@@ -173,3 +183,7 @@ class SimulationLoop:
                 answer.set_result(function())
             except Exception as error:
                 answer.set_exception(error)
+
+
+def _mark(records: list) -> Mark:
+    return Mark(records[-1][0] if records else 0, perf_counter())

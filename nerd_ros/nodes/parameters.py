@@ -8,6 +8,8 @@ from rcl_interfaces.msg import (FloatingPointRange, IntegerRange, ParameterDescr
                                 SetParametersResult)
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 
+from nerd_ros.arguments import ARGUMENTS
+
 
 class ParameterError(ValueError):
     """A parameter has a value that the node cannot use; the message names it."""
@@ -19,21 +21,24 @@ def _parameter(default, description, *, limits=None, choices=(), changeable=Fals
         'changeable': changeable})
 
 
+def _argument(name):
+    """Return the parameter that is an argument of the simulation as well."""
+    argument = next(item for item in ARGUMENTS if item.name == name)
+    return _parameter(argument.default, argument.description, choices=argument.choices)
+
+
 @dataclass
 class SimParameters:
     """Values of the node's parameters; `config/sim.yaml` lists them for users."""
 
-    robot: str = _parameter(
-        'double_pendulum', 'robot of this package, or path of a RobotSpec (YAML)')
-    world: str = _parameter('empty', 'world of this package, or path of an SDF file')
-    solver: str = _parameter(
-        'neural', 'what moves the robot', choices=('neural', 'mujoco', 'featherstone'))
-    model: str = _parameter(
-        '', 'folder of the learned model; empty: the one that ships for the robot')
+    robot: str = _argument('robot')
+    world: str = _argument('world')
+    solver: str = _argument('solver')
+    model: str = _argument('model')
     guard: str = _parameter(
         'hold', 'reaction to a robot state that is not finite or too fast: keep the last good '
-        'position, reset the robot, or let the analytic solver go on',
-        choices=('hold', 'reset', 'analytic'))
+        'position, reset the simulation, or let the analytic solver go on; commands stay in '
+        'effect', choices=('hold', 'reset', 'analytic'))
     real_time_factor: float = _parameter(
         1.0, 'simulated time over wall time [1]; 0: as fast as it can',
         limits=(0.0, 1000.0), changeable=True)
@@ -72,8 +77,8 @@ def declare_parameters(node) -> SimParameters:
     Declare all parameters on `node` and return their values.
 
     Values that are set later are checked likewise; who uses them adds a post-set callback.
-    Raises ParameterError, naming the parameter, for a value of the wrong type, out of range, or
-    not among the choices.
+    Raises ParameterError, naming the parameter, for a value of the wrong type, out of range, not
+    among the choices, or not the name of a topic.
     """
     values = SimParameters()
     for item in fields(SimParameters):
@@ -89,6 +94,13 @@ def declare_parameters(node) -> SimParameters:
         if problem:
             raise ParameterError(problem)
         setattr(values, item.name, value)
+    try:
+        node.resolve_topic_name(values.joint_states_topic)
+    except RuntimeError:  # of rcl, with a path of its source in it
+        raise ParameterError(
+            f'parameter joint_states_topic is {values.joint_states_topic!r}; the name of a topic '
+            'is made of letters, digits and underscores, in parts that begin with no digit and '
+            'are joined by /.') from None
     node.add_on_set_parameters_callback(_check)
     return values
 

@@ -13,7 +13,6 @@ import logging
 import signal
 import sys
 import threading
-from time import perf_counter
 from typing import Callable
 
 import rclpy
@@ -23,7 +22,7 @@ from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import SetBool, Trigger
 
-from nerd_ros.nodes.commands import CommandSubscriptions, EffortCommands
+from nerd_ros.nodes.commands import CommandSubscriptions, EffortCommands, WARNING_PERIOD
 from nerd_ros.nodes.conversions import robot_description, urdf_tree
 from nerd_ros.nodes.diagnostics import DiagnosticsPublisher
 from nerd_ros.nodes.logs import RosLogHandler
@@ -33,7 +32,6 @@ from nerd_ros.nodes.publishers import (ClockPublisher, JointStatePublisher, Mark
                                        OdometryPublisher, publish_description, Schedule)
 from nerd_ros.resources import find_named
 
-VIEW_PERIOD = 1 / 30  # [s of wall time]
 # How long a thread may keep Python from the others: a step must not wait for a callback [s].
 SWITCH_INTERVAL = 2e-4
 
@@ -43,8 +41,10 @@ class SimNode:
     One simulation behind the topics and services of `node`.
 
     Services: `~/reset` (std_srvs/Trigger) puts robot and obstacles back to their start and
-    forgets commands, while `/clock` goes on; `~/pause` (std_srvs/SetBool) holds steps and
-    `/clock` back. Raises ValueError, in one sentence, for a simulation that cannot be.
+    forgets commands, so that the robot is without effort until the next one, while `/clock` goes
+    on; `~/pause` (std_srvs/SetBool) holds steps and `/clock` back. When the guard resets the
+    simulation, commands stay in effect: nobody asked for it. Raises ValueError, in one sentence,
+    for a simulation that cannot be.
     """
 
     def __init__(self, node, parameters: SimParameters):
@@ -59,7 +59,7 @@ class SimNode:
             # A single robot steps faster here, and publishers keep views of its state.
             device='cpu', guard=parameters.guard)
         self._dt_ns = simulation.dt * 1e9
-        self._steps, self._time_ns, self._score = 0, 0, 0.0
+        self._scores: list[float] = []  # of the steps since the last diagnostics
         self.commands = EffortCommands(
             simulation.joint_names, simulation.layout.effort_limits,
             parameters.command_timeout, parameters.timeout_reaction)
@@ -74,7 +74,7 @@ class SimNode:
         node.add_post_set_parameters_callback(self._apply_parameters)
         # Wall time: diagnostics go on while the simulation is paused.
         node.create_timer(1.0, self._each_second, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        self._viewer, self._next_view = None, 0.0
+        self._viewer = None
         if parameters.gui:
             from nerd_ros.scene.viewer import ViewerProcess
             self._viewer = ViewerProcess(simulation, port=parameters.gui_port)
@@ -98,14 +98,14 @@ class SimNode:
         self._finished.wait()
 
     def close(self) -> None:
-        """Stop the simulation, the view and the callbacks."""
-        self.loop.stop()
+        """Stop the simulation, the view and the callbacks, within a second if all hang."""
+        self._finished.set()
+        self.loop.stop(timeout=0.3)
         if self._viewer is not None:
             self._viewer.stop()
-        self._finished.set()
-        self._executor.shutdown(timeout_sec=0.2)
+        self._executor.shutdown(timeout_sec=0.1)
         if self._callbacks.is_alive():
-            self._callbacks.join(0.2)
+            self._callbacks.join(0.1)
 
     def _create_publishers(self) -> None:
         node, simulation, parameters = self.node, self.simulation, self.parameters
@@ -148,21 +148,33 @@ class SimNode:
 
     def _step(self) -> None:
         """Do one step: latch, advance, publish. In the simulation's thread."""
-        simulation = self.simulation
-        if self.commands.latch(self._time_ns * 1e-9):
+        simulation, guard_events = self.simulation, self.simulation.guard_events
+        if self.commands.latch(simulation.time):
             simulation.set_effort(self.commands.effort)
         simulation.step()
-        self._steps += 1
-        self._time_ns = time_ns = round(self._steps * self._dt_ns)
-        self._score = max(self._score, simulation.score)
+        if simulation.guard_events > guard_events:
+            self._go_on_after_guard()
+        time_ns = self._time_ns
+        self._scores.append(simulation.score)
         self._clock.publish(time_ns)
         for schedule, publishers in self._due:
             if schedule.due(time_ns):
                 for publisher in publishers:
                     publisher.publish(time_ns)
-        if self._viewer is not None and perf_counter() >= self._next_view:
-            self._next_view = perf_counter() + VIEW_PERIOD
+        if self._viewer is not None:
             self._viewer.publish()
+
+    @property
+    def _time_ns(self) -> int:
+        return round(self.simulation.steps * self._dt_ns)
+
+    def _go_on_after_guard(self) -> None:
+        """Tell of it, and command again, since a reset of the guard's drops the effort."""
+        self.simulation.set_effort(self.commands.effort)
+        self.node.get_logger().warning(
+            f'guard: {self.simulation.last_guard_message}; reaction {self.parameters.guard} '
+            f'({self.simulation.guard_events} times so far)',
+            throttle_duration_sec=WARNING_PERIOD)
 
     def _reset(self, request, response):
         def reset():
@@ -188,8 +200,8 @@ class SimNode:
             self.parameters.command_timeout, self.parameters.timeout_reaction)
 
     def _each_second(self) -> None:
-        score, self._score = self._score, 0.0
-        self._diagnostics.publish(self._time_ns, score, self._subscriptions.refused)
+        scores, self._scores = self._scores, []
+        self._diagnostics.publish(self._time_ns, scores, self._subscriptions.refused)
         for topic in sorted(self._sole_topics):
             others = self.node.count_publishers(topic) - 1
             if others > 0:

@@ -4,11 +4,8 @@
 
 import gc
 from threading import Event
-from time import perf_counter
 
 from nerd_ros.nodes.loop import SimulationLoop
-
-VIEW_PERIOD = 1 / 30  # [s of wall time]
 
 
 def simulate(robot: str, world: str, solver: str, model: str, gui: bool) -> int:
@@ -25,13 +22,10 @@ def simulate(robot: str, world: str, solver: str, model: str, gui: bool) -> int:
     simulation = Simulation(robot, world, solver, model or None)
     view = ViewerProcess(simulation) if gui else None
     finished = Event()
-    next_picture = 0.0
 
     def step():
-        nonlocal next_picture
         simulation.step()
-        if view is not None and perf_counter() >= next_picture:
-            next_picture = perf_counter() + VIEW_PERIOD
+        if view is not None:
             view.publish()
 
     loop = SimulationLoop(step, simulation.dt, on_failure=finished.set)

@@ -28,14 +28,15 @@ class CapturedStep:
             first()
             solver.predict()
             last()
-            self._phases = (_graph(first), solver.predict, _graph(last))
+            self._phases = (_graph(first, solver.device), solver.predict,
+                            _graph(last, solver.device))
         else:
             def whole():
                 begin()
                 solver.step(state, new, control, contacts, dt)
                 end()
             whole()
-            self._phases = (_graph(whole),)
+            self._phases = (_graph(whole, solver.device),)
 
     def __call__(self) -> None:
         """Step once."""
@@ -43,8 +44,8 @@ class CapturedStep:
             phase()
 
 
-def _graph(function):
-    """Record what `function` launches; returns a function that replays it."""
-    with wp.ScopedCapture() as capture:
+def _graph(function, device):
+    """Record what `function` launches on `device`; returns a function that replays it."""
+    with wp.ScopedCapture(device) as capture:
         function()
     return lambda: wp.capture_launch(capture.graph)

@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from nerd_ros.dynamics.layout import CONTACT_SIZE
-from nerd_ros.scene.scene import Scene
+from nerd_ros.scene.rows import RobotRows
 
 _PLANE = wp.constant(int(newton.GeoType.PLANE))
 _BOX = wp.constant(int(newton.GeoType.BOX))
@@ -28,23 +28,23 @@ class ContactSlots:
     threshold has its own middle as point, a zero normal, and the threshold as distance.
     """
 
-    def __init__(self, scene: Scene):
-        model, layout = scene.model, scene.layout
-        kinds = model.shape_type.numpy()[scene.static_shapes]
+    def __init__(self, rows: RobotRows):
+        model, layout = rows.model, rows.layout
+        kinds = model.shape_type.numpy()[rows.static_shapes]
         known = (int(newton.GeoType.PLANE), int(newton.GeoType.BOX), int(newton.GeoType.SPHERE))
         if not np.isin(kinds, known).all():
             raise ValueError('contact slots see planes, boxes and spheres; the scene has a '
                              'static shape of another kind.')
-        links = {name: index for index, name in enumerate(scene.body_names[:scene.num_links])}
+        links = {name: index for index, name in enumerate(rows.body_names[:rows.num_links])}
         device = model.device
         self._model = model
-        self._stride = scene.body_stride
+        self._stride = rows.body_stride
         self._threshold = float(layout.contact_threshold)
         self._links = wp.array([links[s.link] for s in layout.slots], dtype=int, device=device)
         self._points = wp.array([s.point for s in layout.slots], dtype=wp.vec3, device=device)
         self._radii = wp.array([s.radius for s in layout.slots], dtype=float, device=device)
-        self._shapes = wp.array(scene.static_shapes, dtype=int, ndim=2, device=device)
-        self.values = wp.zeros((scene.num_worlds, layout.num_slots, CONTACT_SIZE), dtype=float,
+        self._shapes = wp.array(rows.static_shapes, dtype=int, ndim=2, device=device)
+        self.values = wp.zeros((rows.num_worlds, layout.num_slots, CONTACT_SIZE), dtype=float,
                                device=device)
 
     def update(self, state: newton.State) -> None:

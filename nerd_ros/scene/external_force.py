@@ -6,6 +6,8 @@ import newton
 import numpy as np
 import warp as wp
 
+from nerd_ros.scene.rows import RobotRows
+
 
 class ExternalForce:
     """
@@ -20,7 +22,7 @@ class ExternalForce:
     force of a contact with that many substeps has let the robot give way as much.
     """
 
-    def __init__(self, rows, substeps: int = 1):
+    def __init__(self, rows: RobotRows, substeps: int = 1):
         model, layout = rows.model, rows.layout
         device, self._model, self._rows = model.device, model, rows
         articulations = model.joint_articulation.numpy().reshape(rows.num_worlds, -1)[:, 0]

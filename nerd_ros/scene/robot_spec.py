@@ -11,8 +11,11 @@ from pydantic import (BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
                       ValidationError, model_validator)
 import yaml
 
-from nerd_ros.resources import find_named
+from nerd_ros.resources import find_named, shown
 from nerd_ros.scene.input_files import LARGEST, read_text, SMALLEST
+
+
+FORMAT_VERSION = 1
 
 
 class RobotError(ValueError):
@@ -81,9 +84,9 @@ class SamplingSpec(_Section):
     still_share: Share = Field(0.05, description='start with zero velocity')
     settled_share: Share = Field(0.15, description='start after settle_steps of passive motion')
     settle_steps: int = Field(200, ge=1, description='[dt]')
-    slow_share: Share = Field(0.25, description='stay near a resting state, see slow_velocity')
+    slow_share: Share = Field(0.4, description='start from rest, see slow_velocity')
     slow_velocity: FloatRange = Field(
-        (1e-3, 1.0), description='initial velocities and many small jumps there [rad/s or m/s]')
+        (1e-3, 5.0), description='initial velocities and jumps of single joints there [rad/s, m/s]')
     slow_effort: FloatRange = Field((3e-3, 0.3), description='amplitude there, of the limit')
     passive_share: Share = Field(0.25, description='trajectories without effort')
     single_joint_share: Share = Field(0.25, description='of the driven: one joint has effort')
@@ -116,6 +119,7 @@ class RobotSpec(_Section):
     order of the URDF.
     """
 
+    format_version: Literal[1] = Field(FORMAT_VERSION, description='of the YAML file')
     name: str = Field(max_length=100, pattern=r'^[A-Za-z][A-Za-z0-9_]*$')
     urdf: str = Field(min_length=1, description='URDF or xacro, relative to the YAML file')
     base: BaseSpec = BaseSpec()
@@ -170,6 +174,11 @@ class RobotSpec(_Section):
             raise RobotError(f'{path}{line}: {problem}.') from None
         if not isinstance(data, dict):
             raise RobotError(f'{path}: a robot is a mapping of fields such as name, urdf, joints.')
+        version = data.get('format_version', FORMAT_VERSION)
+        if version != FORMAT_VERSION:
+            raise RobotError(f'{path}: format_version {shown(version)}, this release reads '
+                             f'{FORMAT_VERSION}; write the file in that format or update '
+                             'nerd_ros.')
         try:
             spec = cls.model_validate(data)
         except ValidationError as error:

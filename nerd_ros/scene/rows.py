@@ -16,10 +16,17 @@ class RobotRows:
     """
     The robot's part of a model of equal worlds, the robot first in each.
 
-    A `Scene` has the same attributes. Bodies `robot/<link>` are the robot; world w has bodies
-    from w * body_stride on, of which the first `num_links` are the robot's, and likewise
-    coordinates and dofs. `static_shapes` (W, K) are the shapes that stand still and that the
-    robot can touch.
+    World w has bodies w * body_stride to (w + 1) * body_stride - 1, of which the first
+    `num_links`, labelled `robot/<link>`, are the robot's. Coordinates and dofs likewise: a state's
+    `joint_q` seen as (num_worlds, q_stride) starts with the robot's `layout.nq` coordinates.
+
+    Attributes:
+        model: the finalized Newton model.
+        layout: the robot.
+        num_worlds: number of worlds W.
+        num_links: links of the robot, the base included.
+        body_names: robot links, then all other bodies of a world; length body_stride.
+        static_shapes: (W, K) indices of shapes that stand still and that the robot can touch.
     """
 
     model: newton.Model
@@ -39,7 +46,7 @@ class RobotRows:
         stride = model.body_count // worlds
         labels = list(model.body_label[:stride])
         links = [label for label in labels if label.startswith(f'{LABEL}/')]
-        joints = [label.rsplit('/', 1)[-1] for label in model.joint_label]
+        joints = {label.removeprefix(f'{LABEL}/') for label in model.joint_label}
         missing = [name for name in layout.joint_names if name not in joints]
         if missing or labels[:len(links)] != links or model.body_count % worlds:
             raise ValueError(

@@ -12,7 +12,8 @@ import warp as wp
 
 from nerd_ros.dynamics.layout import RobotLayout
 from nerd_ros.scene.robot_spec import RobotSpec
-from nerd_ros.scene.robots import add_robot, LABEL, robot_layout
+from nerd_ros.scene.robots import add_robot, robot_layout
+from nerd_ros.scene.rows import RobotRows
 from nerd_ros.scene.urdf import read_urdf
 from nerd_ros.scene.world import World, plane_pose
 
@@ -37,37 +38,20 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Scene:
+class Scene(RobotRows):
     """
-    A Newton model of equal worlds, the robot first in each, and where things lie in it.
+    A robot and the obstacles of a world in a Newton model, the same in each of its worlds.
 
-    World w has bodies w * body_stride to (w + 1) * body_stride - 1: first the robot's
-    `num_links` links, then the moving obstacles. Coordinates, dofs and shapes likewise: a state's
-    `joint_q` seen as (num_worlds, q_stride) starts with the robot's `layout.nq` coordinates.
-
-    Attributes:
-        model: the finalized Newton model.
-        spec, layout: the robot.
+    Attributes, beside those of RobotRows:
+        spec: the robot.
         world: gravity and obstacles that every world was built from.
-        num_worlds: number of worlds W.
-        num_links: links of the robot, the base included.
-        body_names: robot links, then moving obstacles; length body_stride.
-        static_shapes: (W, K) indices of shapes that stand still and that the robot can touch.
+        shape_stride: shapes of a world, the robot's first.
         ground_shapes: (W,) indices of the plane named `ground`; empty where there is none.
     """
 
-    model: newton.Model
     spec: RobotSpec
-    layout: RobotLayout
     world: World
-    num_worlds: int
-    num_links: int
-    body_stride: int
-    q_stride: int
-    qd_stride: int
     shape_stride: int
-    body_names: tuple[str, ...]
-    static_shapes: np.ndarray
     ground_shapes: np.ndarray
 
     def set_ground(self, planes: np.ndarray) -> None:
@@ -118,10 +102,11 @@ class Scene:
                              self.world.name, obstacle, 1e3 * depth, link)
 
 
-def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device=None) -> Scene:
+def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device='cpu') -> Scene:
     """
     Build `num_worlds` equal worlds with the robot and the obstacles of `world`.
 
+    `device` is Warp's; one robot is stepped fastest on the CPU.
     Raises RobotError for a robot that cannot be used and ValueError for a wrong number of worlds.
     """
     if num_worlds < 1:
@@ -132,7 +117,7 @@ def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device=None)
     root = read_urdf(spec)
     add_robot(template, spec, root)
     layout = robot_layout(template, spec, root)
-    num_links, robot_shapes = template.body_count, template.shape_count
+    robot_shapes = template.shape_count
     world.add_to(template)
     _set_constraint_parameters(template, spec, robot_shapes, layout)
 
@@ -142,19 +127,10 @@ def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device=None)
         builder.add_world(template)
     model = builder.finalize(device=device)
 
-    stride = template.shape_count
-    first = np.arange(num_worlds, dtype=np.int32)[:, None] * stride
-    static = [s for s in range(robot_shapes, stride) if template.shape_body[s] == -1]
-    ground = [s for s in static if template.shape_label[s] == 'ground'
-              and template.shape_type[s] == newton.GeoType.PLANE]
-    return Scene(
-        model=model, spec=spec, layout=layout, world=world, num_worlds=num_worlds,
-        num_links=num_links, body_stride=template.body_count,
-        q_stride=template.joint_coord_count, qd_stride=template.joint_dof_count,
-        shape_stride=stride,
-        body_names=tuple(label.removeprefix(f'{LABEL}/') for label in template.body_label),
-        static_shapes=first + np.array(static, np.int32)[None, :],
-        ground_shapes=(first + np.array(ground, np.int32)[None, :]).reshape(-1))
+    ground = [s for s, label in enumerate(model.shape_label) if label == 'ground'
+              and builder.shape_type[s] == newton.GeoType.PLANE]
+    return Scene(**vars(RobotRows.find(model, layout)), spec=spec, world=world,
+                 shape_stride=template.shape_count, ground_shapes=np.array(ground, np.int32))
 
 
 def mujoco_solver(model: newton.Model, **options) -> SolverMuJoCo:

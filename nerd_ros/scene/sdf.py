@@ -4,8 +4,9 @@
 SDF worlds: the part of the format that the simulation has, and a warning for the rest.
 
 Read are `<world>` with `<gravity>` and `<model>`; in a model `<static>`, `<pose>` and `<link>`;
-in a link `<pose>`, `<inertial>` and `<collision>` with box, sphere or plane and `<mu>`, and the
-colour of `<visual>`. Without `<inertia>` that of a solid of the given mass is taken.
+in a link `<pose>`, `<inertial>` if it moves, and `<collision>` with box, sphere or plane and
+`<mu>`. Without `<inertia>` that of a solid of the given mass is taken. A collision has the colour
+of the `<visual>` of its form, or else of the first one.
 """
 
 import logging
@@ -66,6 +67,7 @@ class _Reader:
     def __init__(self, path: Path):
         self.path = path
         self.names = set()
+        self.unused = []   # line, and what has no effect there
 
     def read(self) -> World:
         root = parse_xml(read_text(self.path, WorldError), self.path, WorldError)
@@ -79,7 +81,9 @@ class _Reader:
         obstacles = []
         for model in world.findall('model'):
             obstacles.extend(self.model(model))
-        self.warn_unused(root)  # behind the errors, which say more
+        self.find_unused(root)
+        for line, text in sorted(self.unused):  # behind the errors, which say more
+            _log.warning('%s, line %d: %s has no effect in the simulation.', self.path, line, text)
         return World(world.get('name') or self.path.stem, gravity, tuple(obstacles))
 
     def model(self, model) -> list[Obstacle]:
@@ -111,18 +115,19 @@ class _Reader:
         if not static and len(collisions) > 1:
             self.fail(collisions[1], f'{name} moves and has {len(collisions)} collisions; a '
                                      'moving link has one, or the model is static')
+        if static and link.find('inertial') is not None:
+            self.warn(link.find('inertial'), f'<inertial> of {name}, which is static,')
         obstacles, used = [], set()
-        for collision in collisions:
+        for collision, color in zip(collisions, self.colors(link, collisions, name)):
             label = self.name(collision)
             if label in used:
                 self.fail(collision, f'{name} has two collisions named {label}')
             used.add(label)
             full_name = name if len(collisions) == 1 else f'{name}/{label}'
-            obstacles.append(self.collision(collision, link, full_name, pose, static))
-        self.check_visuals(link, collisions, name)
+            obstacles.append(self.collision(collision, link, full_name, pose, static, color))
         return obstacles
 
-    def collision(self, collision, link, name: str, link_pose, static: bool) -> Obstacle:
+    def collision(self, collision, link, name: str, link_pose, static: bool, color) -> Obstacle:
         shape, size, turn = self.geometry(collision, name)
         local = self.pose(collision) * turn
         mass, com, inertia = 0.0, (0.0,) * 3, ((0.0,) * 3,) * 3
@@ -130,12 +135,10 @@ class _Reader:
             self.fail(collision, f'{name} is a plane and has to be <static>true</static>')
         if not static:
             mass, com, inertia = self.inertial(link, name, local, shape, size)
-        color = link.find('visual/material/diffuse')
         placed = link_pose * local
         return Obstacle(
             name, shape, size, tuple(float(v) for v in placed), static, mass, com, inertia,
-            friction=self.friction(collision),
-            color=None if color is None else self.numbers(color, 3, 4)[:3])
+            friction=self.friction(collision), color=color)
 
     def geometry(self, owner, name: str):
         """Shape, size, and the rotation that turns +z to the normal of a plane."""
@@ -172,6 +175,8 @@ class _Reader:
         mass = self.positive(mass_element, 1)[0]
         element = inertial.find('inertia')
         if element is None:
+            if inertial.find('pose') is not None:
+                self.warn(inertial.find('pose'), '<pose> in <inertial> without <inertia>')
             matrix = _solid_inertia(shape, size, mass)
             if not is_inertia(matrix):
                 self.fail(link, f'{name} is too small and light: its moments of inertia have to '
@@ -200,25 +205,36 @@ class _Reader:
             self.fail(element, 'friction cannot be negative')
         return max(value, 1e-3)  # the solver divides by it
 
-    def check_visuals(self, link, collisions, name: str) -> None:
-        """Obstacles are drawn as they collide: warn of a visual with another form."""
-        forms = [(self.geometry(c, name)[:2], tuple(self.pose(c))) for c in collisions]
-        for visual in link.findall('visual'):
-            found = visual.findall('geometry/*')
-            if len(found) == 1 and found[0].tag in _KNOWN['geometry']:
-                form = (self.geometry(visual, name)[:2], tuple(self.pose(visual)))
-                if form in forms:
-                    continue
-            self.warn(visual, f'the form of <visual> {visual.get("name")}, which is not that of '
-                              'a collision,')
+    def colors(self, link, collisions, name: str) -> list:
+        """Colour of each collision. Obstacles are drawn as they collide: warn of other visuals."""
+        drawn = {visual: self.form(visual, name) for visual in link.findall('visual')}
+        forms = [self.form(collision, name) for collision in collisions]
+        first = next(iter(drawn), None)
+        chosen = [next((v for v in drawn if drawn[v] == form), first) for form in forms]
+        for visual, form in drawn.items():
+            if visual not in chosen:
+                self.warn(visual, f'<visual> {visual.get("name")}')
+            elif form not in forms:
+                self.warn(visual, f'the form of <visual> {visual.get("name")}, which is not that '
+                                  'of a collision,')
+        diffuse = [None if v is None else v.find('material/diffuse') for v in chosen]
+        return [None if d is None else self.numbers(d, 3, 4)[:3] for d in diffuse]
 
-    def warn_unused(self, element) -> None:
+    def form(self, owner, name: str):
+        """Shape, size and pose of a visual or collision; None where it is of another kind."""
+        found = owner.findall('geometry/*')
+        if len(found) != 1 or found[0].tag not in _KNOWN['geometry']:
+            return None
+        shape, size, turn = self.geometry(owner, name)
+        return shape, size, tuple(self.pose(owner) * turn)
+
+    def find_unused(self, element) -> None:
         for key in element.attrib:
             if key not in _ATTRIBUTES.get(element.tag, ()):
                 self.warn(element, f'the attribute {key} of <{element.tag}>')
         for child in element:
             if child.tag in _KNOWN.get(element.tag, ()):
-                self.warn_unused(child)
+                self.find_unused(child)
             elif element.tag != 'geometry':  # else an odd <visual>, warned of as a whole
                 self.warn(child, f'<{child.tag}> in <{element.tag}>')
 
@@ -272,8 +288,7 @@ class _Reader:
         raise WorldError(f'{self.path}, line {element.sourceline}: {text}.')
 
     def warn(self, element, text: str) -> None:
-        _log.warning('%s, line %d: %s has no effect in the simulation.',
-                     self.path, element.sourceline, text)
+        self.unused.append((element.sourceline, text))
 
 
 def _solid_inertia(shape: str, size, mass: float) -> np.ndarray:

@@ -31,7 +31,8 @@ class Simulation:
             that is in the Scene it is given.
         model: folder of the learned model; by default the one that ships for the robot.
         num_worlds: number W of independent copies.
-        device: Warp device; by default the first GPU, else the CPU.
+        device: Warp device. For one robot the CPU is the fastest; a GPU ('cuda:0') pays for many
+            worlds, and for 'neural' PyTorch has to have CUDA as well.
         guard: what happens to a world whose step gave a robot state that is not finite or too
             fast: 'hold' keeps the last good position at zero velocity, 'reset' puts the world
             back to its start, 'analytic' lets the analytic solver go on, for all worlds and
@@ -48,7 +49,7 @@ class Simulation:
 
     def __init__(self, robot: RobotSpec | str, world: World | str = 'empty',
                  solver='neural', model: Path | str | None = None, num_worlds: int = 1,
-                 device=None, guard: str = 'hold'):
+                 device='cpu', guard: str = 'hold'):
         if guard not in REACTIONS:
             raise ValueError(f'unknown guard {guard!r}; known are {", ".join(REACTIONS)}.')
         self.spec = robot if isinstance(robot, RobotSpec) else RobotSpec.load(robot)
@@ -183,7 +184,7 @@ class Simulation:
         """
         Put the worlds in `world_mask` (W,) back to their start, all of them by default.
 
-        Efforts become zero. Time goes on: it belongs to the run, see `reset_time`.
+        Efforts become zero. Time goes on: it belongs to the run.
         """
         mask = self._mask(world_mask)
         for name in ('joint_q', 'joint_qd', 'body_q', 'body_qd'):
@@ -192,10 +193,6 @@ class Simulation:
         if mask.all():
             self.solver = self._chosen
         self._forget(mask)
-
-    def reset_time(self) -> None:
-        """Let `time` start from zero."""
-        self.steps = 0
 
     def set_state(self, joint_q, joint_qd, world_mask: np.ndarray | None = None) -> None:
         """
@@ -224,21 +221,6 @@ class Simulation:
         self.scene.set_ground(planes)
         for solver in self._captured:
             solver.notify_model_changed(newton.ModelFlags.SHAPE_PROPERTIES)
-
-    def save_state(self) -> dict[str, np.ndarray]:
-        """Copies of all coordinates and velocities, moving obstacles included, and of time."""
-        return {'joint_q': self._rows(self._state.joint_q).copy(),
-                'joint_qd': self._rows(self._state.joint_qd).copy(),
-                'steps': np.array(self.steps)}
-
-    def load_state(self, saved: dict[str, np.ndarray]) -> None:
-        """Go back to a saved state of the same scene; the history of the robot is forgotten."""
-        mask = self._mask(None)
-        for name in ('joint_q', 'joint_qd'):
-            self._write(name, mask, saved[name])
-        self.steps = int(saved['steps'])
-        newton.eval_fk(self.scene.model, self._state.joint_q, self._state.joint_qd, self._state)
-        self._forget(mask)
 
     def _rows(self, array: wp.array) -> np.ndarray:
         """One row per world of an array of the model, (W, n) or (W, n, k)."""

@@ -16,6 +16,10 @@ from nerd_ros.scene.contacts import ContactSlots
 from nerd_ros.scene.external_force import ExternalForce
 from nerd_ros.scene.rows import RobotRows
 from nerd_ros.scene.split_solver import SplitSolver
+from nerd_ros.scene.teacher import GRAVITY
+
+# What gravity may differ from the learned one by, as a share of it; 9.8 m/s^2 passes for 9.81.
+_GRAVITY_TOLERANCE = 0.005
 
 
 class SolverNeRD(SplitSolver):
@@ -28,8 +32,8 @@ class SolverNeRD(SplitSolver):
     solver behind these wrenches takes in one dt, see ExternalForce. The history of the last steps
     is kept here: `reset` clears it, and it has to be called when a state is set from outside.
 
-    Raises ValueError when `model` does not hold the robot, and from `step` when `dt` is not the
-    time step that was learned.
+    Raises ValueError when `model` does not hold the robot or has another gravity than was
+    learned, and from `step` when `dt` is not the time step that was learned.
     """
 
     def __init__(self, model: newton.Model, learned: NerdModel | Path | str,
@@ -39,6 +43,7 @@ class SolverNeRD(SplitSolver):
             learned = load_checkpoint(learned)
         rows = RobotRows.find(model, learned.layout)
         self.learned, self._rows = learned, rows
+        _check_gravity(rows, learned)
         self._slots = ContactSlots(rows)
         self._force = ExternalForce(rows, force_substeps)
         worlds, layout, device = rows.num_worlds, learned.layout, model.device
@@ -98,6 +103,29 @@ class SolverNeRD(SplitSolver):
         """Forget the history of the robots in `world_mask` (W + 1,), of all by default."""
         mask = self._normalize_reset_world_mask(world_mask)
         self._network.reset(None if mask is None else mask.numpy()[:-1])
+
+
+def _check_gravity(rows: RobotRows, learned: NerdModel) -> None:
+    """Refuse a gravity that was not learned: of gravity a token holds the direction alone."""
+    model, robot, strength = rows.model, learned.layout.robot, float(np.linalg.norm(GRAVITY))
+    # A mean of directions is as long as each of them only where all are the same.
+    usual = learned.token_mean[:3].cpu().numpy()
+    one_side = not learned.layout.floating and np.linalg.norm(usual) > 1.0 - 1e-3
+    bases = model.joint_X_p.numpy()[::model.joint_count // rows.num_worlds, 3:]
+    for gravity, base in zip(model.gravity.numpy()[:rows.num_worlds], bases):
+        world = f'the world has a gravity of {_vector(gravity)} m/s^2'
+        if abs(np.linalg.norm(gravity) / strength - 1.0) > _GRAVITY_TOLERANCE:
+            raise ValueError(f'{world}, but the model of {robot} has learned motion under '
+                             f'{strength:g} m/s^2; choose the solver mujoco.')
+        side = np.array(wp.quat_rotate_inv(wp.quat(*base), wp.vec3(*gravity))) / strength
+        if one_side and np.linalg.norm(side - usual) > 2.0 * _GRAVITY_TOLERANCE:
+            raise ValueError(f'{world}, which pulls the base of {robot} along {_vector(side)}, '
+                             f'but its model has learned {_vector(usual)}; choose the solver '
+                             'mujoco, or turn the base with gravity.')
+
+
+def _vector(values) -> str:
+    return f'({", ".join(f"{value:.4g}" for value in values)})'
 
 
 class _OneRobot:

@@ -9,13 +9,12 @@ import warnings
 from newton.solvers import SolverBase
 import numpy as np
 
+from nerd_ros.arguments import SOLVERS
 from nerd_ros.resources import resource_path, ResourceError
 from nerd_ros.scene.analytic import FrictionFeatherstone, Substepped
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import mujoco_solver, Scene
 from nerd_ros.scene.solver_hybrid import SolverHybrid
-
-SOLVERS = ('neural', 'mujoco', 'featherstone')
 
 # Featherstone's penalty contacts and the steep friction law need steps of this size [s].
 _FEATHERSTONE_STEP = 5.0e-4

@@ -64,8 +64,8 @@ def read_urdf(spec: RobotSpec) -> etree._Element:
     _check_joints(root, path)
     _check_masses(root, path)
     _check_spec(root, spec)
-    _find_meshes(root, path)
     _check_collisions(root, path)
+    _find_meshes(root, path)
     return root
 
 
@@ -180,7 +180,7 @@ def _check_collisions(root, path: Path) -> None:
                 if not shape.get(attribute):
                     raise RobotError(f'{where} is a <{shape.tag}> without {attribute}.')
             name = shape.get('filename')
-            if shape.tag == 'mesh' and not os.path.isfile(name):
+            if shape.tag == 'mesh' and not os.path.isfile(_mesh_file(name, path)):
                 raise RobotError(f'{where} is the mesh {shown(name)}, which is no file here; '
                                  'correct its filename or source the workspace of its package.')
 
@@ -277,13 +277,17 @@ def _drop_unknown(root, path: Path) -> None:
 def _find_meshes(root, path: Path) -> None:
     """Make mesh paths absolute: the builder gets text, which lies in no folder."""
     for mesh in root.iter('mesh'):
-        name = mesh.get('filename')
-        try:
-            if name and name.startswith('file:'):
-                mesh.set('filename', url2pathname(urlsplit(name).path))
-            elif name and '://' in name:
-                mesh.set('filename', str(resolve_robotics_uri(name)))
-            elif name:
-                mesh.set('filename', str((path.parent / name).resolve()))
-        except (OSError, ValueError):
-            continue  # an error of a collision; a visual stays undrawn
+        if mesh.get('filename'):
+            mesh.set('filename', _mesh_file(mesh.get('filename'), path))
+
+
+def _mesh_file(name: str, path: Path) -> str:
+    """Where the mesh `name` of the URDF `path` lies; `name` itself where it cannot be found."""
+    try:
+        if name.startswith('file:'):
+            return url2pathname(urlsplit(name).path)
+        if '://' in name:
+            return str(resolve_robotics_uri(name))
+        return str((path.parent / name).resolve())
+    except (OSError, ValueError):
+        return name

@@ -19,6 +19,7 @@ from time import monotonic, sleep
 
 from newton.viewer import ViewerViser
 import numpy as np
+import warp as wp
 
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
@@ -127,6 +128,10 @@ def _serve(spec: RobotSpec, world: World, port: int, memory, stop, ready,
     """Draw what is in the shared memory until told to stop or left alone."""
     parent = multiprocessing.parent_process()
     logging.getLogger('websockets').setLevel(logging.CRITICAL)
+    # The parent has told what of the robot has no effect.
+    logging.getLogger('nerd_ros.scene.urdf').setLevel(logging.ERROR)
+    # The scene lies on the CPU, which is not Warp's own choice where there is a GPU.
+    wp.set_device('cpu')
     scene = build_scene(spec, world)
     with redirect_stdout(io.StringIO()):  # a banner that `verbose` does not switch off
         view = SceneView(host=HOST, port=port, label=f'nerd_ros: {spec.name}', verbose=False)

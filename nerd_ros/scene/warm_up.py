@@ -4,12 +4,11 @@
 
 from time import monotonic
 
-from nerd_ros.resources import ResourceError
+from nerd_ros.arguments import SOLVERS
 from nerd_ros.scene.simulation import Simulation
 from nerd_ros.scene.viewer import ViewerProcess
 
 ROBOT, WORLD = 'double_pendulum', 'obstacles'
-SOLVERS = ('mujoco', 'featherstone', 'neural')
 # By then the view has compiled its kernels, or something is wrong [s].
 VIEW_TIMEOUT = 300.0
 
@@ -19,14 +18,13 @@ def warm_up() -> None:
     for solver in SOLVERS:
         begin = monotonic()
         try:
-            simulation = Simulation(ROBOT, WORLD, solver)
-        except ResourceError as error:
+            Simulation(ROBOT, WORLD, solver).step(2)
+        except ValueError as error:
             print(f'   solver {solver}: left out, {error}', flush=True)
             continue
-        simulation.step(2)
         print(f'   solver {solver}: {monotonic() - begin:.0f} s', flush=True)
     begin = monotonic()
-    view = ViewerProcess(simulation, announced=False)
+    view = ViewerProcess(Simulation(ROBOT, WORLD, 'mujoco'), announced=False)
     view.start()
     if view.wait(VIEW_TIMEOUT):
         print(f'   view: {monotonic() - begin:.0f} s', flush=True)

@@ -82,11 +82,6 @@ class World:
         for obstacle in self.obstacles:
             obstacle.add_to(builder)
 
-    @property
-    def moving(self) -> tuple[Obstacle, ...]:
-        """Obstacles that move, in the order of their bodies."""
-        return tuple(o for o in self.obstacles if not o.static)
-
 
 def ground_plane(normal=(0.0, 0.0, 1.0), offset: float = 0.0, friction: float = 1.0) -> Obstacle:
     """Endless plane named `ground` of the points x with normal . x = offset [m]."""

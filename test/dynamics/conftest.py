@@ -30,14 +30,14 @@ def layout(request):
 
 @pytest.fixture
 def model(layout):
-    """Model with random weights, thresholds and normalisers that are not trivial."""
+    """Model with random weights, speeds of rest and normalisers that are not trivial."""
     torch.manual_seed(1)
     model = NerdModel(layout, TransformerConfig(width=32, head_width=16)).eval()
     size = features.token_size(layout)
     model.fit_normalisers(torch.randn(2000, size) * torch.linspace(0.5, 3.0, size) + 0.3,
                           0.1 * torch.randn(2000, 2 * layout.nqd),
                           torch.randn(2000, layout.nqd))
-    torch.nn.init.normal_(model.thresholds)
+    torch.nn.init.normal_(model.rest_speed)
     return model
 
 

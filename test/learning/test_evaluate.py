@@ -40,7 +40,7 @@ def model_that_keeps_velocity(teacher, acceleration=0.0):
     """Return a model whose velocity grows by `acceleration` [rad/s] in each step."""
     model = NerdModel(teacher.layout, card={'metrics': {'passive_error_with_ground': 0.125}})
     model.requires_grad_(False)
-    model.increment_scale.zero_()
+    model.increment_scale.fill_(1e-9)
     if acceleration:
         model.increment_scale[-teacher.layout.nqd:] = acceleration
         for parameter in model.network.parameters():
@@ -56,6 +56,7 @@ def test_held_out_motion_repeats_and_differs_by_seed(spec, teacher, held):
     assert np.abs(held.joint_q[:, 0] - other.joint_q[:, 0]).min() > 1e-9
     assert held.joint_q.shape == (COUNT, STEPS + 1, 2)
     assert not held.effort.any()
+    assert np.isfinite(held.ground).all()
 
 
 def test_held_out_motion_has_the_ground_and_effort_asked_for(spec, teacher):
@@ -93,7 +94,7 @@ def test_check_sees_the_model_as_it_is_now(teacher, held):
     before = check.error()
     assert check.error() == before
     model.load_state_dict(model_that_keeps_velocity(teacher, 1.0).state_dict())
-    assert check.error() > 2 * before
+    assert check.error() > 1.5 * before
 
 
 def test_divergence_counts_what_gets_too_fast(spec, teacher):

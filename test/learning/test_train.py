@@ -14,7 +14,7 @@ from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.dynamics.transformer import TransformerConfig
 from nerd_ros.learning import train as training
 from nerd_ros.learning.generate import generate
-from nerd_ros.learning.optimisation import Optimisation, TrainingError
+from nerd_ros.learning.optimisation import Optimisation, STATE, TrainingError
 from nerd_ros.learning.trajectories import TrajectoryError
 from nerd_ros.scene.robot_spec import RobotSpec
 
@@ -31,13 +31,18 @@ def data(spec, tmp_path_factory):
     return path
 
 
+@pytest.fixture(autouse=True)
+def short_checks(monkeypatch):
+    monkeypatch.setattr(training, 'VALIDATION_COUNT', 4)
+    monkeypatch.setattr(training, 'VALIDATION_SECONDS', 0.2)
+
+
 def run(spec, data, out, **options):
     options = {'steps': 40, 'check_every': 20, 'batch': 8, 'width': 32, **options}
     return training.train(spec, data, out, compiled=False, progress=False, **options)
 
 
-def test_a_training_leaves_a_model_with_its_card(spec, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, 'VALIDATION_COUNT', 4)
+def test_a_training_leaves_a_model_with_its_card(spec, data, tmp_path):
     run(spec, data, tmp_path, command='nerd-ros train')
     model = load_checkpoint(tmp_path)
     assert model.card['command'] == 'nerd-ros train'
@@ -47,8 +52,7 @@ def test_a_training_leaves_a_model_with_its_card(spec, data, tmp_path, monkeypat
     assert log[1]['loss'] < log[0]['loss']
 
 
-def test_a_training_can_start_from_a_model(spec, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, 'VALIDATION_COUNT', 4)
+def test_a_training_can_start_from_a_model(spec, data, tmp_path):
     run(spec, data, tmp_path / 'first')
     first = load_checkpoint(tmp_path / 'first')
     run(spec, data, tmp_path / 'second', start=tmp_path / 'first')
@@ -59,8 +63,47 @@ def test_a_training_can_start_from_a_model(spec, data, tmp_path, monkeypatch):
     assert 0.0 < (weights[0] - weights[1]).abs().mean() < 0.1 * weights[0].abs().mean()
 
 
-def test_too_few_trajectories_are_refused(spec, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, 'VALIDATION_COUNT', 4)
+def test_a_stopped_training_goes_on_as_if_never_stopped(spec, data, tmp_path, monkeypatch):
+    whole = run(spec, data, tmp_path / 'whole')
+    step = Optimisation.step
+
+    def stop_at_30(self, loss):
+        if self.schedules[0].last_epoch == 30:   # ten steps after the state was saved
+            raise KeyboardInterrupt
+        step(self, loss)
+    monkeypatch.setattr(Optimisation, 'step', stop_at_30)
+    with pytest.raises(KeyboardInterrupt):
+        run(spec, data, tmp_path / 'stopped')
+    monkeypatch.setattr(Optimisation, 'step', step)
+    resumed = run(spec, data, tmp_path / 'stopped')
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, resumed.state_dict()[name]), name
+    logs = [[{key: row[key] for key in ('step', 'loss', 'free', 'ground')} for row in map(
+        json.loads, (tmp_path / folder / training.LOG).read_text().splitlines())]
+        for folder in ('whole', 'stopped')]
+    assert logs[0] == logs[1]
+    kept = [load_checkpoint(tmp_path / folder) for folder in ('whole', 'stopped')]
+    assert torch.equal(*(model.network.embed.weight for model in kept))
+
+
+def test_a_training_goes_on_with_its_own_data_only(spec, data, tmp_path):
+    here, out = tmp_path / 'here.h5', tmp_path / 'out'
+    here.write_bytes(data.read_bytes())
+    run(spec, here, out)
+    here.rename(tmp_path / 'moved.h5')
+    run(spec, tmp_path / 'moved.h5', out)
+    generate(spec, here, 64, seed=4, progress=False)
+    with pytest.raises(TrainingError, match=r'other data or settings: data.seed 3 against 4\. Go'):
+        run(spec, here, out)
+    here.unlink()
+    rougher = spec.model_copy(update={'joints': {
+        name: joint.model_copy(update={'friction': 0.5}) for name, joint in spec.joints.items()}})
+    generate(rougher, here, 64, seed=3, progress=False)
+    with pytest.raises(TrainingError, match='data.joints.shoulder.friction None against 0.5'):
+        run(spec, here, out)
+
+
+def test_too_few_trajectories_are_refused(spec, data, tmp_path):
     with pytest.raises(TrajectoryError, match='fewer than one batch'):
         run(spec, data, tmp_path, batch=100)
 
@@ -110,3 +153,18 @@ def test_other_settings_are_not_resumed(tmp_path):
     first.save(tmp_path, 1, 1.0)
     with pytest.raises(TrainingError, match='batch 16 against 32'):
         small_optimisation(batch=32).resume(tmp_path)
+
+
+@pytest.mark.parametrize('content', [b'', b'text', 'cut off', 'changed', 'without version'])
+def test_a_damaged_state_is_one_sentence(tmp_path, content):
+    optimisation = small_optimisation()
+    update(optimisation, 0)
+    optimisation.save(tmp_path, 1, 1.0)
+    path = tmp_path / STATE
+    whole = path.read_bytes()
+    path.write_bytes({'cut off': whole[:-100],
+                      'changed': whole.replace(b'model.token_mean', b'model.token_moan'),
+                      'without version': whole.replace(b'format_version', b'format_virsion'),
+                      }.get(content, content))
+    with pytest.raises(TrainingError, match=f'{STATE}: .*; delete it to train from the start'):
+        small_optimisation().resume(tmp_path)

@@ -27,7 +27,7 @@ def batch(count, steps=4):
 
 
 def create(path, count=5, chunk=3):
-    return TrajectoryFile.create(path, LAYOUT, count, 4, seed=7, settings='{}',
+    return TrajectoryFile.create(path, LAYOUT, count, 4, seed=7, settings={'arm': 'long'},
                                  command='nerd-ros generate arm', chunk=chunk)
 
 
@@ -41,7 +41,8 @@ def test_round_trip(tmp_path):
     with TrajectoryFile(path) as file:
         assert (file.num_trajectories, file.steps, file.seed, file.chunk) == (5, 4, 7, 3)
         assert file.layout == LAYOUT
-        assert file.command == 'nerd-ros generate arm'
+        assert file.about == {'command': 'nerd-ros generate arm', 'seed': 7, 'trajectories': 5,
+                              'steps': 4, 'arm': 'long'}
         everything, middle = file.read(), file.read(2, 4)
     assert len(everything) == 5 and len(middle) == 2
     for name, values in vars(everything).items():
@@ -73,3 +74,51 @@ def test_misuse_is_named(tmp_path):
     h5py.File(tmp_path / 'other.h5', 'w').close()
     with pytest.raises(TrajectoryError, match='other.h5: format version None'):
         TrajectoryFile(tmp_path / 'other.h5')
+
+
+def without_layout(file):
+    del file.attrs['layout']
+
+
+def with_another_layout(file):
+    file.attrs['layout'] = '{"robot": "arm"}'
+
+
+def with_settings_cut_off(file):
+    file.attrs['settings'] = '{"sampling": {'
+
+
+def without_efforts(file):
+    del file['effort']
+
+
+def with_fewer_states(file):
+    del file['joint_qd']
+    file['joint_qd'] = np.zeros((5, 4, 2), np.float32)
+
+
+@pytest.mark.parametrize('damage, words', [
+    (without_layout, 'layout'), (with_another_layout, 'dt'), (with_settings_cut_off, 'Expecting'),
+    (without_efforts, 'effort'), (with_fewer_states, r'joint_qd has the shape \(5, 4, 2\)')])
+def test_damage_is_named(tmp_path, damage, words):
+    path = tmp_path / 'arm.h5'
+    create(path).close()
+    with h5py.File(path, 'r+') as file:
+        damage(file)
+    with pytest.raises(TrajectoryError, match=f'arm.h5: damaged.*{words}.*generate the file anew'):
+        TrajectoryFile(path)
+
+
+def test_damaged_values_are_named(tmp_path):
+    path = tmp_path / 'arm.h5'
+    resting = {name: np.zeros_like(values) for name, values in vars(batch(5)).items()}
+    with create(path, chunk=5) as file:
+        file.write(0, Trajectories(**resting))
+    with h5py.File(path) as file:
+        place = file['contacts'].id.get_chunk_info(0)
+    with open(path, 'r+b') as file:
+        file.seek(place.byte_offset)
+        file.write(b'\xff' * place.size)
+    with TrajectoryFile(path) as file:
+        with pytest.raises(TrajectoryError, match='arm.h5: damaged.*generate the file anew'):
+            file.read()

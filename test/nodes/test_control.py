@@ -3,12 +3,13 @@
 """Commands, services and parameters of the running node, over DDS."""
 
 from concurrent.futures import CancelledError
+from dataclasses import fields
 import os
 import random
 import time
 
 import pytest
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import DescribeParameters, SetParameters
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
@@ -16,7 +17,9 @@ from running_node import wait_for
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
+from tf2_msgs.msg import TFMessage
 
+from nerd_ros.nodes.parameters import SimParameters
 from nerd_ros.nodes.sim_node import respond
 
 
@@ -101,7 +104,7 @@ def test_effort_ends_after_the_timeout(states, by_name, listener):
 
 
 @pytest.mark.parametrize('command, told', [
-    (JointState(name=['shoulder', 'wrist'], effort=[3.0, 3.0]), "joint 'wrist' is unknown"),
+    (JointState(name=['shoulder', 'wrist'], effort=[3.0, 3.0]), 'joint wrist is unknown'),
     (JointState(name=['shoulder', 'elbow'], effort=[3.0, float('nan')]), 'joint elbow is nan'),
     (JointState(name=['shoulder', 'elbow'], effort=[3.0]), '1 values for 2 names'),
     (JointState(name=['shoulder'], position=[3.0]), 'positions and velocities are not obeyed'),
@@ -215,6 +218,37 @@ def test_real_time_factor_changes_at_run_time(states, listener):
         assert simulated(1.0) == pytest.approx(0.1, abs=0.05)
     finally:
         set_parameters(listener, real_time_factor=1.0)
+
+
+def test_transforms_at_a_rate_of_their_own(simulator, listener):
+    transforms = listener.collect(TFMessage, '/tf')
+    set_parameters(listener, tf_rate=20.0)
+    try:
+        time.sleep(0.3)  # what is under way arrives
+        transforms.clear()
+        wait_for(lambda: len(transforms) >= 10, 'transforms')
+        stamps = [m.transforms[0].header.stamp for m in list(transforms)]
+        assert all(stamp.nanosec % 50_000_000 == 0 for stamp in stamps)
+    finally:
+        set_parameters(listener, tf_rate=0.0)
+
+
+def test_parameters_describe_themselves(simulator, listener):
+    """A range, choices, or read-only: what a tool has to know before it sets one."""
+    names = [item.name for item in fields(SimParameters)]
+    request = DescribeParameters.Request(names=names)
+    answer = listener.call(DescribeParameters, 'nerd_sim/describe_parameters', request)
+    told = dict(zip(names, answer.descriptors))
+    assert all(len(descriptor.description) > 10 for descriptor in told.values())
+    assert {name for name, descriptor in told.items() if not descriptor.read_only} == {
+        'real_time_factor', 'joint_state_rate', 'tf_rate', 'marker_rate', 'command_timeout',
+        'timeout_reaction'}
+    factor, = told['real_time_factor'].floating_point_range
+    assert (factor.from_value, factor.to_value) == (0.0, 1000.0)
+    port, = told['gui_port'].integer_range
+    assert (port.from_value, port.to_value) == (1, 65535)
+    assert told['solver'].additional_constraints == 'one of neural, mujoco, featherstone'
+    assert '[Hz]' in told['tf_rate'].description
 
 
 def test_the_lowest_rate_is_a_rate(simulator, listener):

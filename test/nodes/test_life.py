@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the node starts, fails and ends."""
 
+from dataclasses import fields
 import signal
 
 import pytest
@@ -9,8 +10,10 @@ from running_node import RunningNode, START_TIMEOUT, wait_for
 from sensor_msgs.msg import JointState
 from yaml import safe_load
 
+from nerd_ros.arguments import ARGUMENTS, PARAMETERS, SOLVERS
 from nerd_ros.nodes.parameters import SimParameters
 from nerd_ros.resources import resource_path
+from nerd_ros.scene.simulation import REACTIONS
 
 
 @pytest.mark.parametrize('argument, told', [
@@ -21,6 +24,8 @@ from nerd_ros.resources import resource_path
     ('tf_rate:=-1e-300', 'parameter tf_rate'),
     ('real_time_factor:=1', 'parameter real_time_factor has to be a number with a decimal point'),
     ('--params-file /nowhere.yaml', '/nowhere.yaml'),
+    ('joint_states_topic:=1st', "parameter joint_states_topic is '1st'"),
+    ('joint_states_topic:=left//states', 'in parts that begin with no digit'),
 ])
 def test_a_bad_argument_gives_one_line(argument, told):
     node = RunningNode('solver:=mujoco', argument)
@@ -40,6 +45,7 @@ def test_ends_on_a_signal(listener, number):
         code, took = node.end(number)
     finally:
         node.kill()
+    print(f'ended within {took:.2f} s')
     assert code == 0, node.output
     assert 'Traceback' not in node.output
     assert 'use_sim_time is set to false' in node.output
@@ -61,3 +67,11 @@ def test_ends_on_a_signal_while_it_starts():
 def test_sim_yaml_lists_the_parameters_with_their_defaults():
     file = safe_load(resource_path('config', 'sim.yaml').read_text())
     assert file['/**']['ros__parameters'] == vars(SimParameters())
+
+
+def test_parameters_know_what_the_simulation_knows():
+    choices = {item.name: item.metadata['choices'] for item in fields(SimParameters)}
+    assert choices['solver'] == SOLVERS and choices['guard'] == REACTIONS
+    for argument in ARGUMENTS:
+        if argument.name in PARAMETERS and argument.name != 'gui':
+            assert getattr(SimParameters(), argument.name) == argument.default

@@ -176,3 +176,21 @@ def test_figures(make_loop):
     assert timing.real_time_factor == pytest.approx(1.0, rel=0.1)
     assert len(timing.cost) == pytest.approx(100, abs=15)
     assert (timing.cost >= 0.002).all() and (timing.lateness >= 0.0).all()
+
+
+def test_spans_that_follow_each_other_have_every_step_once(make_loop):
+    steps = []
+    loop = make_loop(counted(steps), 0.001)
+    mark = loop.mark()
+    loop.start()
+    ends = []
+    for _ in range(100):
+        timing = loop.timing_since(mark)
+        mark = timing.mark
+        ends += timing.ends.tolist()
+        sleep(0.001)
+    loop.stop()
+    ends += loop.timing_since(mark).ends.tolist()
+    assert len(ends) == len(steps) > 50
+    assert all(begin < end for begin, end in zip(steps, ends))
+    assert all(end <= begin for end, begin in zip(ends, steps[1:]))

@@ -32,6 +32,11 @@ def test_urdf_is_relative_to_the_file(tmp_path, data):
     assert load(tmp_path, data).urdf_path == tmp_path / 'mine.urdf'
 
 
+def test_a_file_may_leave_out_its_version(tmp_path, data):
+    assert data.pop('format_version') == 1
+    assert load(tmp_path, data).format_version == 1
+
+
 def change(key, value):
     def apply(data):
         *path, last = key.split('.')
@@ -42,6 +47,8 @@ def change(key, value):
 
 
 @pytest.mark.parametrize('apply, words', [
+    (change('format_version', 2), ['format_version 2, this release reads 1', 'update']),
+    (change('format_version', 'one'), ['format_version one, this release reads 1']),
     (change('colour', 'red'), ['unknown field colour']),
     (change('joints.shoulder.gear', 6), ['unknown field joints.shoulder.gear']),
     (change('dt', '5 ms'), ['field dt', '5 ms']),

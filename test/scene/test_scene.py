@@ -18,9 +18,9 @@ def scene():
 
 
 def test_strides(scene):
-    model = scene.model
-    assert model.body_count == 3 * scene.body_stride
-    assert model.joint_coord_count == 3 * scene.q_stride == 3 * (2 + 7 * len(scene.world.moving))
+    model, moving = scene.model, sum(not o.static for o in scene.world.obstacles)
+    assert model.body_count == 3 * scene.body_stride == 3 * (scene.num_links + moving)
+    assert model.joint_coord_count == 3 * scene.q_stride == 3 * (2 + 7 * moving)
     assert model.joint_dof_count == 3 * scene.qd_stride
     assert model.shape_count == 3 * scene.shape_stride
     labels = [label.removeprefix('robot/') for label in model.body_label]
@@ -31,9 +31,12 @@ def test_static_shapes_belong_to_their_world(scene):
     worlds = scene.model.shape_world.numpy()
     bodies = scene.model.shape_body.numpy()
     fixed = [o.name for o in scene.world.obstacles if o.static]
+    assert len(scene.static_shapes) == 3 and len(fixed) > 1
     for world, shapes in enumerate(scene.static_shapes):
         assert (worlds[shapes] == world).all() and (bodies[shapes] == -1).all()
         assert [scene.model.shape_label[s] for s in shapes] == fixed
+    assert [scene.model.shape_label[s] for s in scene.ground_shapes] == ['ground'] * 3
+    assert worlds[scene.ground_shapes].tolist() == [0, 1, 2]
 
 
 def test_contacts_of_the_robot_are_the_same_with_everything(scene):

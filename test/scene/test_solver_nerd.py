@@ -9,7 +9,7 @@ import pytest
 import torch
 import warp as wp
 
-from nerd_ros.dynamics.checkpoint import save_checkpoint
+from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.scene.external_force import ExternalForce
 from nerd_ros.scene.robot_spec import RobotSpec
@@ -17,6 +17,7 @@ from nerd_ros.scene.rows import RobotRows
 from nerd_ros.scene.scene import build_scene, mujoco_solver
 from nerd_ros.scene.simulation import Simulation
 from nerd_ros.scene.solver_nerd import SolverNeRD
+from nerd_ros.scene.solvers import shipped_model
 from nerd_ros.scene.teacher import TeacherRollouts
 from nerd_ros.scene.world import ground_plane, Obstacle, World
 
@@ -243,6 +244,37 @@ def test_moving_and_turning_the_scene_changes_nothing(spec):
                       (*reach, 0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2)), True)
     there = run(moved, World('w', obstacles=(ground_plane(offset=0.7), turned)), learned)
     np.testing.assert_allclose(there, here, atol=2e-3)
+
+
+def tilted(spec, angle):
+    """The robot with its base turned about y, the axis of its joints."""
+    pose = (*spec.base.pose[:3], 0.0, angle, 0.0)
+    return spec.model_copy(update={'base': spec.base.model_copy(update={'pose': pose})})
+
+
+@pytest.mark.parametrize('gravity, angle, words', [
+    ((0.0, 0.0, -1.62), 0.0, ['(0, 0, -1.62) m/s^2', 'under 9.81 m/s^2']),
+    ((0.0, 0.0, 0.0), 0.0, ['(0, 0, 0) m/s^2', 'under 9.81 m/s^2']),
+    ((9.81, 0.0, 0.0), 0.0, ['(9.81, 0, 0) m/s^2', '(1, 0, 0)', 'learned (0, 0, -1)']),
+    ((0.0, 0.0, -9.81), 0.5, ['(0, 0, -9.81) m/s^2', '(0.4794, 0, -0.8776)']),
+])
+def test_a_gravity_that_was_not_learned_is_refused(spec, gravity, angle, words):
+    with pytest.raises(ValueError, match='choose the solver mujoco') as caught:
+        Simulation(tilted(spec, angle), World('w', gravity), 'neural')
+    for word in words:
+        assert word in str(caught.value)
+    # The analytic solvers know them all.
+    Simulation(tilted(spec, angle), World('w', gravity), 'mujoco').step()
+
+
+def test_a_scene_that_is_tilted_as_a_whole_moves_as_before(spec):
+    learned = load_checkpoint(shipped_model(spec))
+    gravity = (-9.81 * np.sin(0.5), 0.0, -9.81 * np.cos(0.5))
+    upright = run(spec, World('w', (0.0, 0.0, -9.81)), learned)
+    np.testing.assert_allclose(run(tilted(spec, 0.5), World('w', gravity), learned), upright,
+                               atol=2e-3)
+    rounded = run(spec, World('w', (0.0, 0.0, -9.8)), learned)
+    np.testing.assert_array_equal(rounded, upright)
 
 
 def test_a_saved_model_drives_the_simulation(spec, tmp_path):

@@ -12,6 +12,7 @@ import sys
 import time
 from urllib.request import urlopen
 
+from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.simulation import Simulation
 from nerd_ros.scene.viewer import ViewerProcess
 import pytest
@@ -66,8 +67,14 @@ def test_page_on_the_next_free_port_of_this_machine_alone(taken, capfd, caplog):
     assert capfd.readouterr().out == f'The scene can be seen at {link}\n'
 
 
-def test_a_view_that_is_killed_is_told_once(taken, capfd, caplog):
-    view = ViewerProcess(Simulation('double_pendulum', 'empty', 'mujoco'), taken, announced=False)
+def test_a_view_that_is_killed_is_told_once(taken, capfd, caplog, tmp_path):
+    spec = RobotSpec.load('double_pendulum')
+    urdf = tmp_path / 'robot.urdf'
+    urdf.write_text(spec.urdf_path.read_text().replace('</robot>', '<gazebo/></robot>'))
+    simulation = Simulation(spec.model_copy(update={'urdf': str(urdf)}), 'empty', 'mujoco')
+    assert len(caplog.messages) == 1 and '<gazebo>' in caplog.messages[0]
+    caplog.clear()
+    view = ViewerProcess(simulation, taken, announced=False)
     view.start()
     try:
         assert view.wait(START_TIMEOUT)
@@ -80,7 +87,9 @@ def test_a_view_that_is_killed_is_told_once(taken, capfd, caplog):
     finally:
         view.stop()
     assert caplog.messages == ['the view has ended; the simulation goes on without it']
-    assert 'can be seen' not in capfd.readouterr().out
+    out, err = capfd.readouterr()
+    # Nor does the view, which reads the robot again, say again what of it has no effect.
+    assert 'can be seen' not in out and '<gazebo>' not in err
 
 
 def test_view_ends_with_a_parent_that_is_killed(taken, tmp_path):

@@ -45,13 +45,14 @@ def test_shipped_worlds_are_free_of_warnings(name, caplog):
 
 def test_obstacles_of_the_shipped_world():
     world = load_world('obstacles')
-    masses = [o.mass for o in world.moving]
+    moving = [o for o in world.obstacles if not o.static]
+    masses = [o.mass for o in moving]
     assert min(masses) == 0.2 and max(masses) == 2.0
-    assert {o.shape for o in world.moving} == {'box', 'sphere'}
+    assert {o.shape for o in moving} == {'box', 'sphere'}
     scene = build_scene(RobotSpec.load('double_pendulum'), world, 2)
-    moving = scene.model.body_mass.numpy().reshape(2, -1)[:, scene.num_links:]
-    assert moving == pytest.approx(np.tile(masses, (2, 1)))
-    assert scene.body_names[scene.num_links:] == tuple(o.name for o in world.moving)
+    built = scene.model.body_mass.numpy().reshape(2, -1)[:, scene.num_links:]
+    assert built == pytest.approx(np.tile(masses, (2, 1)))
+    assert scene.body_names[scene.num_links:] == tuple(o.name for o in moving)
 
 
 def test_box(read):
@@ -118,7 +119,9 @@ def test_static_models_may_have_many_collisions(read):
     (BOX.replace('</link>', '<visual name="v"><geometry><mesh><uri>a</uri></mesh>'
                             '</geometry></visual></link>'), ''),
     (BOX.replace('</link>', '<visual name="v"><geometry><sphere><radius>1</radius></sphere>'
-                            '</geometry></visual></link>'), 'visual'),
+                            '</geometry></visual></link>'), 'form of <visual> v'),
+    (BOX.replace('<pose>', '<static>true</static><pose>'), '<inertial> of crate'),
+    (BOX.replace('<mass>2', '<pose>1 0 0 0 0 0</pose><mass>2'), '<pose> in <inertial>'),
 ])
 def test_what_has_no_effect_is_warned_of_by_name_and_line(read, extra, name, caplog):
     with caplog.at_level(logging.WARNING):
@@ -132,6 +135,36 @@ def test_visual_like_the_collision_is_silent(read, caplog):
         read(BOX.replace('</link>', '<visual name="v"><geometry><box><size>1 2 3</size></box>'
                                     '</geometry></visual></link>'))
     assert not caplog.records
+
+
+def visual(name, color, geometry='<box><size>1 2 3</size></box>'):
+    return (f'<visual name="{name}"><geometry>{geometry}</geometry><material><diffuse>{color}'
+            '</diffuse></material></visual>')
+
+
+def test_each_collision_has_the_colour_of_its_visual(read, caplog):
+    ball = '<sphere><radius>1</radius></sphere>'
+    text = BOX.replace('<pose>', '<static>true</static><pose>').replace(
+        '<inertial><mass>2</mass></inertial>', '').replace(
+        '</link>', f'<collision name="d"><geometry>{ball}</geometry></collision>'
+        f'<collision name="e"><geometry>{ball}</geometry><pose>9 0 0 0 0 0</pose></collision>'
+        + visual('red', '1 0 0 1') + visual('green', '0 1 0', ball) + '</link>')
+    with caplog.at_level(logging.WARNING):
+        assert [o.color for o in read(text).obstacles] == [(1, 0, 0), (0, 1, 0), (1, 0, 0)]
+    assert not caplog.records
+
+
+def test_further_visuals_are_warned_of(read, caplog):
+    shapes = [visual('body', '1 0 0', '<mesh/>'), visual('logo', '0 1 0', '<mesh/>')]
+    crate, = read(BOX.replace('</link>', '\n'.join(shapes) + '</link>')).obstacles
+    assert crate.color == (1, 0, 0)
+    assert ['form' in m and 'body' in m for m in caplog.messages] == [True, False]
+    assert '<visual> logo has no effect' in caplog.messages[1]
+    caplog.clear()
+    crate, = read(BOX.replace('</link>', ''.join([*shapes[1:], visual('hull', '0 0 1')])
+                              + '</link>')).obstacles
+    assert crate.color == (0, 0, 1)
+    assert len(caplog.messages) == 1 and '<visual> logo has no effect' in caplog.messages[0]
 
 
 @pytest.mark.parametrize('text, words', [
@@ -173,8 +206,10 @@ def test_mistakes_are_named(read, text, words):
 
 def test_a_mistake_is_told_without_warnings_that_it_causes(read, caplog):
     with caplog.at_level(logging.WARNING), pytest.raises(WorldError, match='<cylinder>'):
-        read(BOX.replace('<box><size>1 2 3</size></box>',
-                         '<cylinder><radius>1</radius><length>1</length></cylinder>'))
+        read(BOX.replace('<pose>', '<static>true</static><pose>')
+             + BOX.replace('crate', 'drum').replace(
+                 '<box><size>1 2 3</size></box>',
+                 '<cylinder><radius>1</radius><length>1</length></cylinder>'))
     assert not caplog.records
 
 
