@@ -62,8 +62,8 @@ def test_make_sim_starts_at_once_and_ends_on_ctrl_c():
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    # make ends by the signal itself, when the simulator has ended in order.
-    assert process.returncode == -signal.SIGINT
+    # The simulator ends in order; make by the signal, or with it.
+    assert process.returncode in (0, -signal.SIGINT)
     assert 'Traceback' not in output and 'Error' not in output, output
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
@@ -88,7 +88,7 @@ def test_without_ros():
     try:
         assert seen.wait(120.0), ''.join(lines)
         process.send_signal(signal.SIGINT)
-        code = process.wait(20.0)
+        code = process.wait(60.0)
         reader.join(5.0)
     finally:
         process.kill()

@@ -93,8 +93,8 @@ def test_shares_and_ranges(spec, sample):
     idle = ((1 - sampling.single_joint_share) * ALONE_SHARE ** 2
             + sampling.single_joint_share * ALONE_SHARE)
     passive = (sample.effort == 0).all(axis=(1, 2)).mean()
-    assert passive == pytest.approx(
-        sampling.passive_share + (1 - sampling.passive_share) * sampling.slow_share * idle, abs=0.1)
+    driven = (1.0 - sampling.passive_share) * (1.0 - sampling.slow_share * idle)
+    assert passive == pytest.approx(1.0 - driven, abs=0.1)
     assert np.abs(sample.effort).max() <= 6.0
     no_ground = np.isneginf(sample.ground[:, 3]).mean()
     assert no_ground == pytest.approx(sampling.no_ground_share, abs=0.1)

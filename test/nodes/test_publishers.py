@@ -6,7 +6,7 @@ from nav_msgs.msg import Odometry
 import numpy as np
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from running_node import wait_for
+from running_node import Listener, wait_for
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
@@ -51,6 +51,14 @@ def simulation(tmp_path_factory):
     simulation.set_state(simulation.joint_q[0], [0.5, -0.3, 0.2, 0.4, -0.6, 1.0, 2.0])
     simulation.step(20)
     return simulation
+
+
+@pytest.fixture(scope='module')
+def listener():
+    """Return a Listener that goes with this module, and with it what it has published."""
+    listener = Listener('publishing')
+    yield listener
+    listener.close()
 
 
 def base_of(simulation) -> tuple[np.ndarray, Rotation]:
