@@ -4,11 +4,12 @@
 Rate, jitter and step cost of the simulator node, view and all topics on.
 
 The node runs in this process, as `sim_node` runs it; a second process subscribes to
-`joint_states`. Lateness is the time from a step's deadline to its begin, interval the time
-between two publications, arrival interval the same as seen by the subscriber, whose own delays
-are in it. The bounds are meant for a machine with nothing else to do, so what other processes
-took in the meantime is printed. `--check` exits 1 when at real-time factor 1 the factor is off by
-more than 1 %, or the 99th percentile of lateness or of the error of the interval is 1 ms or more.
+`joint_states`. Lateness is the time from a step's deadline to its begin, which is when the state
+before it is published; interval is the time between two begins; arrival interval is the same as
+seen by the subscriber, whose own delays are in it. The bounds are meant for a machine with nothing
+else to do, so what other processes took in the meantime is printed. `--check` exits 1 when at
+real-time factor 1 the factor is off by more than 1 %, or the 99th percentile of lateness or of the
+error of the interval is 1 ms or more.
 """
 
 import argparse
@@ -88,7 +89,7 @@ def create_simulator(arguments):
 def measure_real_time(simulator, seconds: float) -> tuple[list, bool]:
     """Rows of the table at real-time factor 1, and whether the bounds are met."""
     timing, dt = measure(simulator.loop, seconds), simulator.simulation.dt
-    error = np.abs(np.diff(timing.ends) - dt)
+    error = np.abs(np.diff(timing.begins) - dt)
     ok = (abs(timing.real_time_factor - 1.0) <= FACTOR_BOUND
           and np.percentile(timing.lateness, 99) < JITTER_BOUND
           and np.percentile(error, 99) < JITTER_BOUND)
@@ -107,7 +108,7 @@ def measure(loop, seconds: float):
         parts.append(loop.timing_since(mark))
         mark = parts[-1].mark
     joined = (np.concatenate([getattr(part, name) for part in parts])
-              for name in ('lateness', 'cost', 'ends'))
+              for name in ('lateness', 'cost', 'begins'))
     return Timing(loop.timing_since(begin).real_time_factor, *joined, mark)
 
 

@@ -47,13 +47,10 @@ def sample_trajectories(spec: RobotSpec, teacher: TeacherRollouts, count: int,
     """Draw and roll out `count` random trajectories, at most `teacher.num_worlds`."""
     sampler, steps = Sampler(teacher.layout, spec.sampling, rng), spec.sampling.steps
     slow = sampler.slow(count)
-    alone = sampler.left_alone(count)
     ground = sampler.planes(count, teacher.base_pose)
     joint_q, joint_qd = _initial_states(sampler, teacher, ground, slow)
     effort = sampler.efforts(count, steps, slow)
-    jump = sampler.jumps(count, steps, slow[:, None] & ~alone)
-    joint_qd[slow[:, None] & alone] = 0.0
-    effort *= ~(slow[:, None] & alone)[:, None]
+    jump = sampler.jumps(count, steps, slow)
     joint_qs, joint_qds = teacher.rollout(joint_q, joint_qd, effort, ground, jump)
     return Trajectories(
         joint_q=joint_qs, joint_qd=joint_qds, effort=effort,

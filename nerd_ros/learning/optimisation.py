@@ -40,7 +40,7 @@ class Optimisation:
         self.settings = {**settings, 'steps': steps, 'width': model.config.width}
         hidden = [p for p in model.network.blocks.parameters() if p.ndim == 2]
         chosen = {id(p) for p in hidden}
-        rest = [p for p in model.parameters() if id(p) not in chosen]
+        rest = [p for p in model.parameters() if p.requires_grad and id(p) not in chosen]
         self.optimisers = (
             torch.optim.Muon(hidden, lr=0.01 * rate, weight_decay=0.0),
             torch.optim.AdamW(rest, lr=2e-3 * rate, betas=(0.9, 0.99), weight_decay=0.0))

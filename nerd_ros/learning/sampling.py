@@ -8,10 +8,8 @@ import torch
 from nerd_ros.dynamics.frames import quat_rotate
 from nerd_ros.dynamics.layout import RobotLayout
 
-# Of the steps of a slow trajectory: how many are followed by a jump of a joint, for each joint.
-SLOW_JUMP_SHARE = 0.01
-# Of the joints of slow trajectories: how many are left alone, so that dry friction holds them.
-ALONE_SHARE = 0.5
+# Of the steps of a slow trajectory: how many are followed by a small jump.
+SLOW_JUMP_SHARE = 0.2
 
 
 class Sampler:
@@ -46,15 +44,11 @@ class Sampler:
             * self.sampling.velocity
 
     def slow(self, count: int) -> np.ndarray:
-        """Which trajectories (count,) start from a resting state."""
+        """Which trajectories (count,) stay near a resting state."""
         return self._share(self.sampling.slow_share, count)
 
-    def left_alone(self, count: int) -> np.ndarray:
-        """Which dofs (count, nqd) of slow trajectories have neither velocity nor effort."""
-        return self._share(ALONE_SHARE, (count, self.layout.nqd))
-
     def slow_velocities(self, *shape: int) -> np.ndarray:
-        """Velocities (*shape, nqd) of all orders of magnitude, each drawn for itself."""
+        """Small velocities (*shape, nqd), of all orders of magnitude."""
         shape = *shape, self.layout.nqd
         low, high = np.log(self.sampling.slow_velocity)
         return self.rng.choice([-1.0, 1.0], shape) * np.exp(self.rng.uniform(low, high, shape))
@@ -87,12 +81,8 @@ class Sampler:
             return np.interp(np.arange(steps), ends - durations[0], levels)
         return levels[np.searchsorted(ends, np.arange(steps), side='right')]
 
-    def jumps(self, count: int, steps: int, stirred: np.ndarray) -> np.ndarray:
-        """
-        Velocity jumps (count, steps, nqd) as impacts make them.
-
-        Those of the dofs in `stirred` (count, nqd) are of all orders of magnitude as well.
-        """
+    def jumps(self, count: int, steps: int, slow: np.ndarray) -> np.ndarray:
+        """Velocity jumps (count, steps, nqd) as impacts make them; the slow have many small."""
         jump = np.zeros((count, steps, self.layout.nqd))
         low, high = self.sampling.jump_count
         for trajectory in np.flatnonzero(self._share(self.sampling.jump_share, count)):
@@ -100,8 +90,9 @@ class Sampler:
             at = self.rng.choice(steps, number, replace=False)
             jump[trajectory, at] = self.rng.normal(size=(number, self.layout.nqd)) \
                 * self.sampling.jump_velocity
-        struck = self._share(SLOW_JUMP_SHARE, jump.shape) & stirred[:, None]
-        return np.where(struck, self.slow_velocities(count, steps), jump)
+        small = self._share(SLOW_JUMP_SHARE, (count, steps)) & slow[:, None]
+        jump[small] = self.slow_velocities(int(small.sum()))
+        return jump
 
     def planes(self, count: int, base_pose: np.ndarray) -> np.ndarray:
         """

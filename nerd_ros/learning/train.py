@@ -38,11 +38,12 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
 
     The best is the one with the lowest free-running joint error on validation rollouts, measured
     every `check_every` steps. Training state is written there as well: the same call goes on
-    where an interrupted one stopped. `start` is the folder of a model to start from, with its
-    width and normalisers and at a lower learning rate. `compiled` uses torch.compile, which needs
-    a C++ compiler. Returns the averaged model of the last step. Raises TrajectoryError where the
-    data cannot be used or is not of this robot, and TrainingError where `out` holds a training of
-    other data or settings.
+    where an interrupted one stopped. `start` is the folder of a model to refine, with its width
+    and normalisers and at a lower learning rate. Only then are the speeds of rest learned: a
+    network that has them from the beginning holds joints that should slide. `compiled` uses
+    torch.compile, which needs a C++ compiler. Returns the averaged model of the last step. Raises
+    TrajectoryError where the data cannot be used or is not of this robot, and TrainingError where
+    `out` holds a training of other data or settings.
     """
     out = Path(out)
     torch.manual_seed(seed)
@@ -51,6 +52,8 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
         start, teacher.layout).train().requires_grad_(True)
     card = _card(spec, data, command, seed, model)
     tokens, targets, model = _load(data, teacher.layout, model or TransformerConfig(width=width))
+    model.rest_speed.requires_grad_(start is not None)
+    predict = model.network if start is None else model.predict
     optimisation = Optimisation(
         model, steps, {'data': card['data'], 'batch': batch, 'seed': seed, 'start': str(start)},
         rate=1.0 if start is None else RESTART_RATE)
@@ -62,7 +65,7 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
     bar = tqdm(range(first, steps), initial=first, total=steps, disable=not progress, unit='step')
     for step in bar:
         chosen = order.batch(step)
-        loss = loss_of(model, tokens[chosen], targets[chosen])
+        loss = loss_of(predict, tokens[chosen], targets[chosen])
         optimisation.step(loss)
         recent.append(loss.detach())
         if (step + 1) % check_every and step + 1 < steps:
@@ -100,9 +103,9 @@ class _Order:
         return self.shuffle[index * self.size:(index + 1) * self.size]
 
 
-def _loss(model: NerdModel, tokens: Tensor, targets: Tensor) -> Tensor:
+def _loss(predict, tokens: Tensor, targets: Tensor) -> Tensor:
     """Mean of `sqrt(e^2 + 1e-6)` over normalised increments: close to L1, smooth at zero."""
-    error = model.predict(tokens) - targets
+    error = predict(tokens) - targets
     return (error.square() + 1e-6).sqrt().mean()
 
 

