@@ -58,7 +58,8 @@ def train(
         batch: Annotated[int, typer.Option(help='Trajectories of a batch.')] = 16,
         width: Annotated[int, typer.Option(help='Width of the network.')] = 96,
         start: Annotated[Optional[Path], typer.Option(
-            help='Folder of a model to start from, at a lower learning rate.')] = None,
+            help='Folder of a model to refine, at a lower learning rate; then it learns '
+                 'the speeds of rest as well.')] = None,
         seed: Seed = 0):
     """Train a model on trajectories; goes on where it stopped."""
     from nerd_ros.learning.train import train as run

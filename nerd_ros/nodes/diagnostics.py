@@ -11,9 +11,7 @@ from nerd_ros.nodes.conversions import split_time
 # Below this share of the wanted real-time factor the simulation counts as too slow.
 SLOW = 0.95
 # From this share of steps with a score above 1 on the model counts as asked about what it has not
-# learned. In training it is 0.01. The double pendulum under random efforts within half its limits
-# stays at 0 in every second, and at its limits among obstacles, blows included, below this in all
-# but 3 % of them.
+# learned: ten times the share in its training data.
 FAR_SHARE = 0.1
 
 
