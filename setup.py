@@ -36,12 +36,15 @@ setup(
         'newton[sim]==1.8.0',  # solvers and viewer are built on, and their interfaces move
         'numba>=0.61',
         'numpy',
+        'pycollada',  # trimesh reads .dae meshes by it
         'pydantic>=2',
         'pyyaml',
         'resolve-robotics-uri-py',  # Newton finds package:// meshes by it
         'rich',
         'rosbags>=0.10',
         'safetensors',
+        'scipy',  # Newton makes convex hulls by it
+        'tensorboard',  # torch.utils.tensorboard writes by it, and it shows what was written
         'torch>=2.9',  # for torch.optim.Muon
         'tqdm',
         'trimesh',  # Newton reads meshes by it
@@ -51,11 +54,13 @@ setup(
         'xacro',
     ],
     extras_require={
+        'robots': [
+            'example-robot-data',  # 131 MB of URDFs with meshes: tests of arm and quadruped
+        ],
         'test': [
             'flake8',
             'pydocstyle',
             'pytest==8.3.5',  # launch_pytest of ROS 2 Jazzy does not work with 8.4 and later
-            'scipy',
         ],
     },
     zip_safe=True,

@@ -13,6 +13,7 @@ error of the interval is 1 ms or more.
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import platform
@@ -28,16 +29,15 @@ JITTER_BOUND = 1e-3  # [s]
 def main() -> int:
     """Measure, print, and compare with the bounds if asked to; returns the exit code."""
     arguments = parse_arguments()
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
-    print(f'{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} before; '
-          f'Python {platform.python_version()}, {platform.system()} {platform.release()}')
+    keep_to_oneself()
+    print(machine())
     print(f'robot {arguments.robot}, world {arguments.world}, solver {arguments.solver}, '
           f'view {"on" if arguments.gui else "off"}, {arguments.seconds:g} s each')
     context = multiprocessing.get_context('spawn')
     queue, stop = context.Queue(), context.Event()
     listener = context.Process(target=listen, args=(queue, stop), daemon=True)
-    simulator = create_simulator(arguments)
+    simulator = create_simulator(**{name: getattr(arguments, name) for name in (
+        'robot', 'world', 'solver', 'gui')})
     try:
         listener.start()
         queue.get(timeout=30.0)
@@ -66,7 +66,7 @@ def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('--robot', default='double_pendulum')
-    parser.add_argument('--world', default='obstacles')
+    parser.add_argument('--world', default='', help='by default the one of the robot')
     parser.add_argument('--solver', default='neural')
     parser.add_argument('--seconds', type=float, default=10.0, help='length of each measurement')
     parser.add_argument('--gui', action=argparse.BooleanOptionalAction, default=True)
@@ -74,16 +74,84 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def create_simulator(arguments):
-    """Return the node's simulator, not yet started."""
+def keep_to_oneself() -> None:
+    """Let no node of this process or its children talk to those of others."""
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
+
+
+def create_simulator(**values):
+    """Return the node's simulator with parameters `values`, not yet started."""
     import rclpy
     from nerd_ros.nodes.parameters import declare_parameters
     from nerd_ros.nodes.sim_node import SimNode
-    values = {name: getattr(arguments, name) for name in ('robot', 'world', 'solver', 'gui')}
     rclpy.init(args=['--ros-args', *(word for name, value in values.items()
-                                     for word in ('-p', f'{name}:={str(value)}'))])
+                                     for word in ('-p', f'{name}:={json.dumps(value)}'))])
     node = rclpy.create_node('nerd_sim')
     return SimNode(node, declare_parameters(node))
+
+
+def speed_on_one_core(robot: str, world: str, solver: str, limits: list[float],
+                      seconds: float) -> tuple[float, float]:
+    """
+    Return simulated time over CPU time, and over wall time, of a node that has one core.
+
+    It runs without view as fast as it can, while a process on the other cores hears what it
+    publishes and sends random efforts within `limits` [N m, N].
+    """
+    keep_to_oneself()
+    context, cores = multiprocessing.get_context('spawn'), sorted(os.sched_getaffinity(0))
+    queue, stop = context.Queue(), context.Event()
+    node = context.Process(target=run_node, args=(queue, robot, world, solver, seconds))
+    player = context.Process(target=play, args=(stop, limits), daemon=True)
+    try:
+        for process, own in ((node, cores[:1]), (player, cores[1:] or cores)):
+            os.sched_setaffinity(0, own)  # which a child takes over
+            process.start()
+        return queue.get(timeout=300.0 + seconds)
+    finally:
+        os.sched_setaffinity(0, cores)
+        stop.set()
+        for process in (player, node):
+            process.join(10.0)
+
+
+def run_node(queue, robot: str, world: str, solver: str, seconds: float) -> None:
+    """Run a node and tell how fast it was; the body of a process."""
+    simulator = create_simulator(robot=robot, world=world, solver=solver, real_time_factor=0.0)
+    simulator.start()
+    time.sleep(5.0)  # until the two know of each other
+    mark, cpu, begin = simulator.loop.mark(), time.process_time(), time.perf_counter()
+    time.sleep(seconds)
+    timing, cpu = simulator.loop.timing_since(mark), time.process_time() - cpu
+    simulated = timing.real_time_factor * (time.perf_counter() - begin)
+    simulator.close()
+    queue.put((simulated / cpu, timing.real_time_factor))
+
+
+def play(stop, limits: list[float]) -> None:
+    """Hear all that a node publishes, and command efforts; the body of a process."""
+    import rclpy
+    from nav_msgs.msg import Odometry
+    from rclpy.qos import QoSProfile, ReliabilityPolicy
+    from rosgraph_msgs.msg import Clock
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import Float64MultiArray
+    from tf2_msgs.msg import TFMessage
+    from visualization_msgs.msg import MarkerArray
+    rclpy.init()
+    node, rng = rclpy.create_node('player'), np.random.default_rng(0)
+    # As the time source, the TF listener and others subscribe.
+    clock = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    for message_type, topic, qos in ((Clock, '/clock', clock), (TFMessage, '/tf', 100),
+                                     (JointState, 'joint_states', 10), (Odometry, 'odom', 10),
+                                     (MarkerArray, 'obstacles', 10)):
+        node.create_subscription(message_type, topic, lambda data: None, qos, raw=True)
+    efforts = node.create_publisher(Float64MultiArray, 'effort_controller/commands', 10)
+    node.create_timer(0.02, lambda: efforts.publish(Float64MultiArray(
+        data=rng.uniform(-1.0, 1.0, len(limits)) * limits)))
+    while not stop.is_set():
+        rclpy.spin_once(node, timeout_sec=0.1)
 
 
 def measure_real_time(simulator, seconds: float) -> tuple[list, bool]:
@@ -163,6 +231,12 @@ def cpu_time_of_others() -> float:
         with open(f'/proc/{child.pid}/stat', encoding='utf-8') as file:
             ours += sum(int(v) for v in file.read().rsplit(')', 1)[1].split()[11:13])
     return (user + nice + system - ours) / os.sysconf('SC_CLK_TCK')
+
+
+def machine() -> str:
+    """Return a line on the machine and what it is doing."""
+    return (f'{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} before; '
+            f'Python {platform.python_version()}, {platform.system()} {platform.release()}')
 
 
 def processor() -> str:

@@ -32,9 +32,9 @@ ARGUMENTS = (
     Argument('robot', 'double_pendulum',
              f'robot of this package ({", ".join(names("config/robots", ".yaml"))}) or path of a '
              'RobotSpec (YAML)'),
-    Argument('world', 'obstacles',
+    Argument('world', '',
              f'world of this package ({", ".join(names("worlds", ".sdf"))}) or path of an SDF '
-             'file'),
+             'file; empty: the one that goes with the robot'),
     Argument('solver', 'neural', 'what moves the robot: its learned model, or an analytic solver',
              SOLVERS),
     Argument('model', '', 'folder of the learned model; empty: the one that ships for the robot'),

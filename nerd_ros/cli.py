@@ -23,10 +23,30 @@ from nerd_ros.resources import resource_path
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   help='Learn the dynamics of a robot from its URDF, and simulate it.')
 
+data_app = typer.Typer(no_args_is_help=True, help='Look into trajectory files.')
+app.add_typer(data_app, name='data')
+
 Robot = Annotated[str, typer.Option(help='Robot of the package, or path of a RobotSpec (YAML).')]
 Seed = Annotated[int, typer.Option(help='Seed of all that is random.')]
 Model = Annotated[Optional[Path], typer.Option(
     help='Folder of the model; by default the one that ships for the robot.')]
+
+
+@app.command()
+def init(
+        urdf: Annotated[Path, typer.Argument(help='URDF or xacro of the robot.')],
+        output: Annotated[Optional[Path], typer.Option(
+            help='Robot file to write; by default <robot>.yaml.')] = None,
+        floating: Annotated[Optional[bool], typer.Option(
+            '--floating/--fixed',
+            help='Whether the base moves freely; by default a guess.')] = None,
+        dt: Annotated[float, typer.Option(help='Time of one step of the model [s].')] = 0.005,
+        force: Annotated[bool, typer.Option(
+            '--force', help='Overwrite a file that exists.')] = False):
+    """Write the robot file (RobotSpec) of a URDF, with a comment on every choice."""
+    from nerd_ros.learning.new_robot import write_robot_file
+    path = write_robot_file(urdf, output, floating, dt, force)
+    print(f'{path} is written; look through it, then: nerd-ros generate --robot {path}')
 
 
 @app.command()
@@ -36,15 +56,30 @@ def generate(
             help='Trajectory file; by default data/<robot>.h5.')] = None,
         count: Annotated[int, typer.Option(help='Number of trajectories.')] = 60_000,
         seed: Seed = 0,
-        threads: Annotated[int, typer.Option(help='Threads of the teacher.')] = os.cpu_count()):
+        processes: Annotated[int, typer.Option(
+            help='Processes that roll out side by side.')] = os.cpu_count()):
     """Roll out the teacher from random states under random efforts; goes on where it stopped."""
     from nerd_ros.learning.generate import generate as run
     from nerd_ros.scene.robot_spec import RobotSpec
     spec = RobotSpec.load(robot)
     path = output or Path('data', f'{spec.name}.h5')
     _make_folder(path.parent)
-    run(spec, path, count, seed, threads, command=_command())
+    try:
+        run(spec, path, count, seed, processes, command=_command())
+    except KeyboardInterrupt:
+        print(f'stopped; the same command goes on with {path}')
+        raise typer.Exit(130) from None
     print(f'{count} trajectories in {path}')
+
+
+@data_app.command('show')
+def show_data(
+        file: Annotated[Path, typer.Argument(help='Trajectory file of `generate`.')],
+        output: Annotated[Path, typer.Option(help='Folder of the picture.')] = Path('runs')):
+    """Print and draw what a trajectory file covers, input by input."""
+    from nerd_ros.learning.coverage_report import show
+    _make_folder(output)
+    show(file, output)
 
 
 @app.command()
@@ -60,16 +95,28 @@ def train(
         start: Annotated[Optional[Path], typer.Option(
             help='Folder of a model to refine, at a lower learning rate; then it learns '
                  'the speeds of rest as well.')] = None,
+        device: Annotated[str, typer.Option(help='What to train on, cpu or cuda.')] = 'cpu',
         seed: Seed = 0):
-    """Train a model on trajectories; goes on where it stopped."""
+    """
+    Train a model on trajectories; goes on where it stopped.
+
+    `torchrun --nproc-per-node 2 -m nerd_ros.cli train ...` trains it with two processes, each of
+    which takes its share of every batch; with --device cuda each has a GPU of its own.
+    `tensorboard --logdir runs` shows how it goes.
+    """
     from nerd_ros.learning.train import train as run
     from nerd_ros.scene.robot_spec import RobotSpec
     spec = RobotSpec.load(robot)
     folder = output or Path('runs', spec.name)
     _make_folder(folder)
-    run(spec, data or Path('data', f'{spec.name}.h5'), folder, steps=steps, batch=batch,
-        width=width, start=start, seed=seed, command=_command())
-    print(f'the best model is in {folder}')
+    try:
+        run(spec, data or Path('data', f'{spec.name}.h5'), folder, steps=steps, batch=batch,
+            width=width, start=start, device=device, seed=seed, command=_command())
+    except KeyboardInterrupt:
+        print(f'stopped; the same command goes on with {folder}')
+        raise typer.Exit(130) from None
+    if os.environ.get('RANK', '0') == '0':   # of torchrun, which starts several
+        print(f'the best model is in {folder}')
 
 
 @app.command()
@@ -81,23 +128,29 @@ def evaluate(
             'given more than once.')] = None,
         effort: Annotated[str, typer.Option(
             help='With --bag: the effort to apply, commanded or measured.')] = 'commanded',
-        count: Annotated[int, typer.Option(help='Rollouts with and without ground.')] = 256,
+        count: Annotated[int, typer.Option(
+            help='Rollouts in each condition; the published tables have 2048.')] = 256,
         seed: Seed = 1,
-        divergence_count: Annotated[int, typer.Option(
-            help='Rollouts under random efforts; 0 skips them.')] = 1000,
-        divergence_steps: Annotated[int, typer.Option(help='Steps of these.')] = 1000,
         output: Annotated[Path, typer.Option(help='Folder of the picture.')] = Path('runs'),
         write_card: Annotated[bool, typer.Option(
-            '--write-card', help='Write the figures into the card of --model.')] = False):
+            '--write-card', help='Write the figures into the card of --model.')] = False,
+        view: Annotated[bool, typer.Option(
+            '--view', help='Measure nothing: play model and teacher side by side in the browser.'
+        )] = False):
     """Compare a model with its teacher, or with recordings of the real robot."""
+    if view:
+        from nerd_ros.learning.side_by_side import side_by_side
+        player = side_by_side(robot, model, seed)
+        print(f'Model and teacher can be seen at {player.url}; stop with Ctrl-C', flush=True)
+        player.play()
+        return
     _make_folder(output)
     if bag:
         from nerd_ros.learning.evaluate_bag import evaluate_bag
         evaluate_bag(robot, bag, model, effort=effort, output=output)
     else:
         from nerd_ros.learning.evaluate import evaluate as run
-        run(robot, model, count=count, seed=seed, divergence_count=divergence_count,
-            divergence_steps=divergence_steps, output=output, write_card=write_card)
+        run(robot, model, count=count, seed=seed, output=output, write_card=write_card)
 
 
 @app.command()

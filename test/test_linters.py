@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = [str(ROOT / name) for name in ('nerd_ros', 'launch', 'benchmarks', 'setup.py')]
+PACKAGE = [str(ROOT / name)
+           for name in ('nerd_ros', 'launch', 'benchmarks', 'examples', 'setup.py')]
 TESTS = [str(ROOT / 'test')]
 # Rules that guess at English: they take properties for actions and MuJoCo for a misspelt word.
 GUESSED = ['D401', 'D402', 'D403']

@@ -3,9 +3,9 @@
 """
 The streaming step of one robot, compiled with numba: `NerdModel.step` without a framework.
 
-Features, network and increment are the same formulas as in `features.py` and `transformer.py`,
-written as loops over preallocated arrays; a test holds both equal. Normalisers are folded into
-the first and last matrices.
+Features, network, readout and increment are the same formulas as in `features.py`,
+`transformer.py` and `readout.py`, written as loops over preallocated arrays; a test holds both
+equal. Normalisers are folded into the matrices at both ends.
 """
 
 import math
@@ -13,8 +13,10 @@ import math
 from numba import njit
 import numpy as np
 
-from nerd_ros.dynamics.features import CREEP_SPEED, SLOT_FEATURES, TOUCH_SCALE
+from nerd_ros.dynamics.features import (
+    CREEP_SPEED, LIMIT_RANGE, SLOT_FEATURES, TOUCH_SCALE, velocity_columns)
 from nerd_ros.dynamics.model import NerdModel
+from nerd_ros.dynamics.readout import CORRECTIONS
 
 _PRISMATIC, _BALL, _ANGLE = 0, 1, 2
 _KINDS = {'prismatic': _PRISMATIC, 'ball': _BALL}
@@ -35,9 +37,12 @@ class FastStep:
             np.float32(layout.dt), layout.floating, np.array(layout.base_com, np.float32),
             np.array([_KINDS.get(joint.type, _ANGLE) for joint in layout.joints], np.int64),
             np.array(layout.q_start, np.int64), np.array(layout.qd_start, np.int64),
-            np.float32(layout.contact_threshold))
+            np.float32(layout.contact_threshold), layout.mimic_q, layout.mimic_qd,
+            layout.mimic_coeffs, *_limits(layout), layout.num_slots)
         weights = {k: v.detach().double().cpu().numpy() for k, v in model.state_dict().items()}
+        columns = np.array(velocity_columns(layout), np.int64)
         self._outer = _outer_weights(weights)
+        self._readout = _readout_weights(weights, columns, layout)
         self._layers = _layer_weights(weights, len(config.spans))
         ages = max(config.spans)
         frequency = 10.0 ** -np.linspace(0.0, 2.0, config.width // config.heads // 2)
@@ -47,10 +52,13 @@ class FastStep:
         width = config.width
         self._cache = np.zeros((len(config.spans), 2, ages, width), np.float32)
         self._known = np.zeros(1, np.int64)
-        size = len(weights['token_mean'])
-        self._scratch = tuple(np.zeros(n, np.float32) for n in (
-            size, 2 * size, width, width, 3 * width, config.mlp_ratio * width, width,
-            config.head_width, 2 * layout.nqd, ages))
+        size, rank, n = len(weights['token_mean']), config.head_width, layout.nqd
+        ramps = weights['readout.corrections.0.log_ramps'].size
+        values = 2 * (n + len(layout.limited))
+        self._scratch = tuple(np.zeros(k, np.float32) for k in (
+            size, 2 * size, width, width, 3 * width, config.mlp_ratio * width, width, ages))
+        self._forms = tuple(np.zeros(k, np.float32) for k in (
+            rank, rank, size + n * (n + 1) // 2, values, ramps, 2 * n, 2 * n))
 
     @property
     def score(self) -> float:
@@ -70,8 +78,17 @@ class FastStep:
         Inputs are those of `features.tokens` without leading dimensions, float32.
         """
         _step(joint_q, joint_qd, effort, contacts, gravity, base_pose, next_q, next_qd,
-              self._geometry, self._outer, self._layers, self._rotary, self._cache, self._known,
-              self._scratch)
+              self._geometry, self._outer, self._layers, self._readout, self._rotary, self._cache,
+              self._known, self._scratch, self._forms)
+
+
+def _limits(layout) -> tuple:
+    """First coordinate, first dof, lower and upper limit of each limited joint, (L,) each."""
+    joints = [layout.joints[joint] for joint in layout.limited]
+    return (np.array([layout.q_start[joint] for joint in layout.limited], np.int64),
+            np.array([layout.qd_start[joint] for joint in layout.limited], np.int64),
+            np.array([joint.lower for joint in joints], np.float32),
+            np.array([joint.upper for joint in joints], np.float32))
 
 
 def _outer_weights(w: dict) -> tuple:
@@ -80,9 +97,33 @@ def _outer_weights(w: dict) -> tuple:
     reach = w['directions'] / std
     return tuple(np.ascontiguousarray(a, np.float32) for a in (
         embed, w['network.embed.bias'] - embed @ mean, reach, -reach @ mean,
-        w['network.norm.weight'], w['network.head.weight'], w['network.head.bias'],
-        w['network.readout.weight'] * scale[:, None], w['network.readout.bias'] * scale,
-        np.log1p(np.exp(w['rest_speed'])) * scale[len(scale) - len(w['rest_speed']):]))
+        w['network.norm.weight'],
+        np.log1p(np.exp(w['rest_speed'])) * scale[len(w['rest_speed']):]))
+
+
+def _readout_weights(w: dict, columns: np.ndarray, layout) -> tuple:
+    """Matrices of the readout on raw tokens, for increments in SI units."""
+    mean, std, scale = w['token_mean'], w['token_std'], w['increment_scale']
+    size, n = len(mean), len(columns)
+    first, second = np.triu_indices(n)
+    terms = w['readout.terms.weight'] / np.concatenate(
+        [std, std[columns[first]] * std[columns[second]]])
+    # Row by row: coefficients of the bilinear form, then those of the corrections, one matrix.
+    names = [f'readout.corrections.{i}.' for i in range(CORRECTIONS)]
+    coefficients = [np.concatenate([w[f'{name}coefficients.{part}'] for name in names])
+                    for part in ('weight', 'bias')]
+    limited = [layout.qd_start[joint] for joint in layout.limited] * 2
+    units = np.concatenate([scale[n:], scale[n:], layout.dt * scale[n:][limited]])
+    ramps = np.exp(np.stack([w[f'{name}log_ramps'] for name in names])) * units[:, None]
+    return (columns, *(np.ascontiguousarray(a, np.float32) for a in (
+        w['readout.head.weight'], w['readout.head.bias'],
+        w['readout.out.weight'] * scale[:, None], w['readout.out.bias'] * scale,
+        terms, w['readout.terms.bias'] - terms[:, :size] @ mean,
+        w['readout.coefficients.weight'], w['readout.coefficients.bias'],
+        w['readout.combine.weight'] * scale[:, None],
+        1.0 / ramps, np.stack([w[f'{name}terms.weight'] for name in names]),
+        *(c.reshape(CORRECTIONS, -1, *c.shape[1:]) for c in coefficients),
+        np.stack([w[f'{name}combine.weight'] for name in names]) * scale[:, None])))
 
 
 def _layer_weights(w: dict, layers: int) -> tuple:
@@ -94,10 +135,9 @@ def _layer_weights(w: dict, layers: int) -> tuple:
 
 @_compiled
 def _step(q, qd, effort, contacts, gravity, pose, next_q, next_qd, geometry, outer, layers,
-          rotary, cache, known, scratch):
-    token, reach, x, normed, qkv, hidden, mixed, head, delta, scores = scratch
-    (embed, embed_bias, directions, directions_bias, norm, head_weight, head_bias, readout,
-     readout_bias, rest_speed) = outer
+          readout, rotary, cache, known, scratch, forms):
+    token, reach, x, normed, qkv, hidden, mixed, scores = scratch
+    embed, embed_bias, directions, directions_bias, norm, rest_speed = outer
     norm1, qkv_weight, out_weight, norm2, expand, expand_bias, contract, contract_bias = layers
     spans = rotary[2]
     _token(q, qd, effort, contacts, gravity, pose, geometry, token)
@@ -120,11 +160,9 @@ def _step(q, qd, effort, contacts, gravity, pose, next_q, next_qd, geometry, out
         for j in range(len(x)):
             x[j] += normed[j]
     _rms_norm(x, norm, normed)
-    _affine(head_weight, head_bias, normed, head)
-    for j in range(len(head)):
-        head[j] = head[j] / (np.float32(1.0) + math.exp(-head[j]))
-    _affine(readout, readout_bias, head, delta)
-    _bring_to_rest(qd, rest_speed, delta)
+    _read(normed, token, geometry, readout, forms)
+    columns, delta = readout[0], forms[5]
+    _bring_to_rest(token, columns, rest_speed, delta)
     _advance(q, qd, delta, geometry, next_q, next_qd)
 
 
@@ -205,6 +243,57 @@ def _attend(qkv, cache, ages, rotary, scores, mixed):
 
 
 @_compiled
+def _read(hidden, token, geometry, weights, forms):
+    """The forms of `Readout`, into forms[5]."""
+    dt, limited, slots = geometry[0], geometry[11], geometry[14]
+    (columns, head_weight, head_bias, out_weight, out_bias, terms_weight, terms_bias,
+     coefficients_weight, coefficients_bias, combine, steepness, ramp_terms, ramp_weight,
+     ramp_bias, ramp_combine) = weights
+    head, values, terms, motion, ramps, delta, change = forms
+    n = len(columns)
+    _affine(head_weight, head_bias, hidden, head)
+    for j in range(len(head)):
+        head[j] = head[j] / (np.float32(1.0) + math.exp(-head[j]))
+    _affine(out_weight, out_bias, head, delta)
+    at = len(token)
+    terms[:at] = token
+    for i in range(n):
+        for j in range(i, n):
+            terms[at] = token[columns[i]] * token[columns[j]]
+            at += 1
+    _affine(terms_weight, terms_bias, terms, values)
+    _affine(coefficients_weight, coefficients_bias, hidden, head)
+    for j in range(len(head)):
+        head[j] *= values[j]
+    _product(combine, head, change)
+    for j in range(2 * n):
+        delta[j] += change[j]
+    size, half = steepness.shape[2], np.float32(0.5)
+    room = len(token) - SLOT_FEATURES * slots - 2 * len(limited)
+    rank = ramp_bias.shape[1]
+    for k in range(len(steepness)):
+        for i in range(n):
+            motion[i] = token[columns[i]]
+            motion[n + i] = motion[i] + delta[n + i]
+        for i in range(len(limited)):
+            dof = limited[i]
+            moved = dt * half * (motion[dof] + motion[n + dof])
+            motion[2 * n + i] = token[room + i] + moved
+            motion[2 * n + len(limited) + i] = token[room + len(limited) + i] - moved
+        for i in range(len(motion)):
+            for j in range(size):
+                ramps[i * size + j] = min(max(motion[i] * steepness[k, i, j], np.float32(-1.0)),
+                                          np.float32(1.0))
+        _product(ramp_terms[k], ramps, values[:rank])
+        _affine(ramp_weight[k], ramp_bias[k], hidden, head[:rank])
+        for j in range(rank):
+            head[j] *= values[j]
+        _product(ramp_combine[k], head[:rank], change)
+        for j in range(2 * n):
+            delta[j] += change[j]
+
+
+@_compiled
 def _rotate(quat, x, y, z, sign):
     """Rotate a vector by `quat`, or by its inverse when `sign` is -1."""
     a, b, c, w = quat[0], quat[1], quat[2], quat[3] * sign
@@ -217,7 +306,7 @@ def _rotate(quat, x, y, z, sign):
 
 @_compiled
 def _token(q, qd, effort, contacts, gravity, pose, geometry, token):
-    _, floating, _, kinds, q_start, _, threshold = geometry
+    _, floating, _, kinds, q_start, _, threshold = geometry[:7]
     quat = pose[3:7]
     back = np.float32(-1.0)
     g = max(np.float32(math.sqrt(gravity[0] ** 2 + gravity[1] ** 2 + gravity[2] ** 2)),
@@ -252,6 +341,12 @@ def _token(q, qd, effort, contacts, gravity, pose, geometry, token):
     for i in range(len(effort)):
         token[at] = effort[i]
         at += 1
+    limited, _, lower, upper = geometry[10:14]
+    for i in range(len(limited)):
+        position = q[limited[i]]
+        token[at + i] = min(position - lower[i], np.float32(LIMIT_RANGE))
+        token[at + len(limited) + i] = min(upper[i] - position, np.float32(LIMIT_RANGE))
+    at += 2 * len(limited)
     for s in range(contacts.shape[0]):
         distance = contacts[s, 6]
         if distance < threshold:
@@ -269,32 +364,34 @@ def _token(q, qd, effort, contacts, gravity, pose, geometry, token):
 
 
 @_compiled
-def _bring_to_rest(qd, rest_speed, delta):
-    n, dofs = len(qd), len(rest_speed)
-    base, square = n - dofs, np.float32(0.0)
-    for i in range(dofs):
-        size = (qd[base + i] + delta[n + base + i]) / rest_speed[i]
+def _bring_to_rest(token, columns, rest_speed, delta):
+    n, square = len(columns), np.float32(0.0)
+    for i in range(n):
+        size = (token[columns[i]] + delta[n + i]) / rest_speed[i]
         square += size * size
     rest = np.float32(2.0) / math.sqrt(max(square, np.float32(1.0))) - np.float32(1.0)
     if rest > np.float32(0.0):
-        for i in range(dofs):
-            delta[base + i] -= rest * delta[base + i]
-            delta[n + base + i] -= rest * (qd[base + i] + delta[n + base + i])
+        for i in range(n):
+            delta[i] -= rest * delta[i]
+            delta[n + i] -= rest * (token[columns[i]] + delta[n + i])
 
 
 @_compiled
 def _advance(q, qd, delta, geometry, next_q, next_qd):
-    dt, floating, com, kinds, q_start, qd_start, _ = geometry
+    dt, floating, com, kinds, q_start, qd_start = geometry[:6]
+    mimic_q, mimic_qd, mimic_coeffs = geometry[7:10]
     n, base = len(qd), 0
-    forth, back = np.float32(1.0), np.float32(-1.0)
+    half, forth, back = np.float32(0.5), np.float32(1.0), np.float32(-1.0)
     if floating:
         base = 6
         quat = q[3:7].copy()
         wx, wy, wz = _rotate(quat, qd[3], qd[4], qd[5], back)
+        wx, wy, wz = (wx + half * delta[n + 3], wy + half * delta[n + 4],
+                      wz + half * delta[n + 5])
         vx, vy, vz = _rotate(quat, qd[0], qd[1], qd[2], back)
-        vx -= wy * com[2] - wz * com[1]
-        vy -= wz * com[0] - wx * com[2]
-        vz -= wx * com[1] - wy * com[0]
+        vx += half * delta[n] - (wy * com[2] - wz * com[1])
+        vy += half * delta[n + 1] - (wz * com[0] - wx * com[2])
+        vz += half * delta[n + 2] - (wx * com[1] - wy * com[0])
         mx, my, mz = _rotate(quat, dt * vx + delta[0], dt * vy + delta[1], dt * vz + delta[2],
                              forth)
         next_q[0], next_q[1], next_q[2] = q[0] + mx, q[1] + my, q[2] + mz
@@ -305,16 +402,21 @@ def _advance(q, qd, delta, geometry, next_q, next_qd):
     for joint in range(len(kinds)):
         i, j = q_start[joint], qd_start[joint]
         if kinds[joint] == _BALL:
-            turn = _exponential(dt * qd[j] + delta[j], dt * qd[j + 1] + delta[j + 1],
-                                dt * qd[j + 2] + delta[j + 2])
+            turn = _exponential(dt * (qd[j] + half * delta[n + j]) + delta[j],
+                                dt * (qd[j + 1] + half * delta[n + j + 1]) + delta[j + 1],
+                                dt * (qd[j + 2] + half * delta[n + j + 2]) + delta[j + 2])
             _multiply(turn, (q[i], q[i + 1], q[i + 2], q[i + 3]), next_q[i:i + 4])
         else:
-            next_q[i] = q[i] + dt * qd[j] + delta[j]
+            next_q[i] = q[i] + dt * (qd[j] + half * delta[n + j]) + delta[j]
     if floating:
         next_qd[0], next_qd[1], next_qd[2] = qd[0] + mx, qd[1] + my, qd[2] + mz
         next_qd[3], next_qd[4], next_qd[5] = qd[3] + wx, qd[4] + wy, qd[5] + wz
     for i in range(base, n):
         next_qd[i] = qd[i] + delta[n + i]
+    for i in range(len(mimic_coeffs)):
+        next_q[mimic_q[i, 0]] = (mimic_coeffs[i, 0] * next_q[mimic_q[i, 1]]
+                                 + mimic_coeffs[i, 1])
+        next_qd[mimic_qd[i, 0]] = mimic_coeffs[i, 0] * next_qd[mimic_qd[i, 1]]
 
 
 @_compiled

@@ -13,18 +13,22 @@ A token holds, in this order:
 | num_dofs | joint velocity | rad/s, m/s |
 | num_dofs | direction of motion, -1 to 1 | - |
 | num_dofs | joint effort | N m, N |
+| 2 per limited joint | room to the lower and to the upper limit | rad, m |
 | 8 per contact slot | point (3), normal (3), proximity, touch | m, -, -, - |
 
 *Direction of motion* is `tanh(qd / 0.05)`: dry friction hangs on it, and among velocities of many
 rad/s a network does not see how a joint comes to rest.
 
+*Room* is cut off at 0.5: limits farther away do not act. It is negative beyond the limit.
+
 *Proximity* falls from 1 at the surface to 0 at the contact threshold and grows with penetration;
 *touch* resolves the last millimetres. All eight are zero beyond the threshold, so that a slot
 without contact is the same token wherever it is.
 
-The state increment that a model predicts is taken relative to motion at constant velocity:
-positions as `q' - q - dt qd`, rotations as a rotation vector in the moving frame, velocities as
-`qd' - qd`; those of a floating base in its own frame of the step.
+The state increment that a model predicts is that of the velocities, `qd' - qd`, and what the
+positions do beyond the mean of both velocities, `q' - q - dt (qd + qd') / 2`: next to nothing,
+so positions stay consistent with velocities. Rotations are rotation vectors in the moving frame;
+all of a floating base is in its own frame of the step.
 """
 
 import torch
@@ -40,19 +44,27 @@ SLOT_FEATURES = 8
 TOUCH_SCALE = 0.005
 # Speed [rad/s, m/s] at which the direction of motion is certain.
 CREEP_SPEED = 0.05
+# Farther limits [rad, m] are out of reach within a step.
+LIMIT_RANGE = 0.5
 
 
 def token_size(layout: RobotLayout) -> int:
     """Length of a token of this robot."""
     positions = sum({'prismatic': 1, 'ball': 6}.get(joint.type, 2) for joint in layout.joints)
     return (3 + layout.num_base_dofs + positions + 3 * layout.num_dofs
-            + SLOT_FEATURES * layout.num_slots)
+            + 2 * len(layout.limited) + SLOT_FEATURES * layout.num_slots)
 
 
-def velocity_columns(layout: RobotLayout) -> slice:
-    """Where a token holds the joint velocities."""
-    first = token_size(layout) - SLOT_FEATURES * layout.num_slots - 3 * layout.num_dofs
-    return slice(first, first + layout.num_dofs)
+def velocity_columns(layout: RobotLayout) -> list[int]:
+    """Where a token holds the velocities of all dofs, in the order of `joint_qd`."""
+    joints = room_columns(layout).start - 3 * layout.num_dofs
+    return [*range(3, 3 + layout.num_base_dofs), *range(joints, joints + layout.num_dofs)]
+
+
+def room_columns(layout: RobotLayout) -> range:
+    """Where a token holds the room to the lower limits, then to the upper ones."""
+    end = token_size(layout) - SLOT_FEATURES * layout.num_slots
+    return range(end - 2 * len(layout.limited), end)
 
 
 def tokens(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor, effort: Tensor,
@@ -79,6 +91,12 @@ def tokens(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor, effort: Tenso
             parts += [torch.sin(angle), torch.cos(angle)]
     speed = joint_qd[..., layout.num_base_dofs:]
     parts += [speed, torch.tanh(speed / CREEP_SPEED), effort]
+    limited = [layout.q_start[joint] for joint in layout.limited]
+    lower, upper = (joint_q.new_tensor([getattr(layout.joints[joint], side)
+                                        for joint in layout.limited])
+                    for side in ('lower', 'upper'))
+    room = torch.cat([joint_q[..., limited] - lower, upper - joint_q[..., limited]], dim=-1)
+    parts.append(room.clamp(max=LIMIT_RANGE))
     parts.append(slot_features(layout, contacts_to_base(base_pose, contacts)).flatten(-2))
     return torch.cat(parts, dim=-1)
 
@@ -95,55 +113,77 @@ def slot_features(layout: RobotLayout, contacts: Tensor) -> Tensor:
 def increment(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor,
               next_q: Tensor, next_qd: Tensor) -> Tensor:
     """State increment `(..., 2 nqd)`, positions first, that leads from a state to the next."""
-    dt, positions, velocities = layout.dt, [], []
+    dt, change = layout.dt, next_qd - joint_qd
+    positions, velocities = [], []
     if layout.floating:
         quat = joint_q[..., 3:7]
-        linear, angular = _base_origin_twist(layout, quat, joint_qd)
+        change_of_com = [quat_rotate_inverse(quat, change[..., i:i + 3]) for i in (0, 3)]
+        velocities += change_of_com
+        linear, angular = _mean_base_twist(layout, quat, joint_qd, *change_of_com)
         positions += [
             quat_rotate_inverse(quat, next_q[..., :3] - joint_q[..., :3]) - dt * linear,
             quat_log(quat_multiply(quat_conjugate(quat), next_q[..., 3:7])) - dt * angular]
-        change = next_qd - joint_qd
-        velocities += [quat_rotate_inverse(quat, change[..., :3]),
-                       quat_rotate_inverse(quat, change[..., 3:6])]
+    mean = joint_qd + 0.5 * change
     for joint, q, qd in zip(layout.joints, layout.q_start, layout.qd_start):
         if joint.type == 'ball':
             turn = quat_multiply(next_q[..., q:q + 4], quat_conjugate(joint_q[..., q:q + 4]))
-            positions.append(quat_log(turn) - dt * joint_qd[..., qd:qd + 3])
+            positions.append(quat_log(turn) - dt * mean[..., qd:qd + 3])
         else:
-            positions.append((next_q - joint_q)[..., q:q + 1] - dt * joint_qd[..., qd:qd + 1])
-    velocities.append((next_qd - joint_qd)[..., layout.num_base_dofs:])
+            positions.append((next_q - joint_q)[..., q:q + 1] - dt * mean[..., qd:qd + 1])
+    velocities.append(change[..., layout.num_base_dofs:])
     return torch.cat(positions + velocities, dim=-1)
 
 
 def apply_increment(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor,
                     delta: Tensor) -> tuple[Tensor, Tensor]:
-    """Inverse of `increment`: the next state `(..., nq)`, `(..., nqd)`."""
-    dt, n = layout.dt, layout.nqd
+    """
+    Inverse of `increment`: the next state `(..., nq)`, `(..., nqd)`.
+
+    Joints that follow another are put where that one has them.
+    """
+    dt, n, base = layout.dt, layout.nqd, layout.num_base_dofs
     positions, velocities = [], []
     if layout.floating:
         quat = joint_q[..., 3:7]
-        linear, angular = _base_origin_twist(layout, quat, joint_qd)
+        change = delta[..., n:n + 3], delta[..., n + 3:n + 6]
+        linear, angular = _mean_base_twist(layout, quat, joint_qd, *change)
         turn = quat_exp(dt * angular + delta[..., 3:6])
         positions += [joint_q[..., :3] + quat_rotate(quat, dt * linear + delta[..., :3]),
                       torch.nn.functional.normalize(quat_multiply(quat, turn), dim=-1)]
-        velocities += [joint_qd[..., :3] + quat_rotate(quat, delta[..., n:n + 3]),
-                       joint_qd[..., 3:6] + quat_rotate(quat, delta[..., n + 3:n + 6])]
+        velocities += [joint_qd[..., :3] + quat_rotate(quat, change[0]),
+                       joint_qd[..., 3:6] + quat_rotate(quat, change[1])]
+    moved = delta[..., :n] + dt * (joint_qd + 0.5 * delta[..., n:])
     for joint, q, qd in zip(layout.joints, layout.q_start, layout.qd_start):
         if joint.type == 'ball':
-            turn = quat_exp(dt * joint_qd[..., qd:qd + 3] + delta[..., qd:qd + 3])
-            turned = quat_multiply(turn, joint_q[..., q:q + 4])
+            turned = quat_multiply(quat_exp(moved[..., qd:qd + 3]), joint_q[..., q:q + 4])
             positions.append(torch.nn.functional.normalize(turned, dim=-1))
         else:
-            positions.append(joint_q[..., q:q + 1] + dt * joint_qd[..., qd:qd + 1]
-                             + delta[..., qd:qd + 1])
-    base = layout.num_base_dofs
+            positions.append(joint_q[..., q:q + 1] + moved[..., qd:qd + 1])
     velocities.append(joint_qd[..., base:] + delta[..., n + base:])
-    return torch.cat(positions, dim=-1), torch.cat(velocities, dim=-1)
+    next_q, next_qd = torch.cat(positions, dim=-1), torch.cat(velocities, dim=-1)
+    return _follow(layout, next_q, next_qd)
 
 
-def _base_origin_twist(layout: RobotLayout, quat: Tensor, joint_qd: Tensor):
-    """Twist of the base frame's origin in that frame; `joint_qd` holds that of the COM."""
-    angular = quat_rotate_inverse(quat, joint_qd[..., 3:6])
+def _mean_base_twist(layout: RobotLayout, quat: Tensor, joint_qd: Tensor, change_linear: Tensor,
+                     change_angular: Tensor):
+    """
+    Mean twist of the base frame's origin during a step, in the frame at its start.
+
+    `joint_qd` is the twist of the centre of mass in the world at the start; the changes of it
+    are in the base frame.
+    """
+    angular = quat_rotate_inverse(quat, joint_qd[..., 3:6]) + 0.5 * change_angular
+    linear = quat_rotate_inverse(quat, joint_qd[..., :3]) + 0.5 * change_linear
     com = angular.new_tensor(layout.base_com).expand_as(angular)
-    linear = quat_rotate_inverse(quat, joint_qd[..., :3]) - torch.linalg.cross(angular, com)
-    return linear, angular
+    return linear - torch.linalg.cross(angular, com), angular
+
+
+def _follow(layout: RobotLayout, joint_q: Tensor, joint_qd: Tensor) -> tuple[Tensor, Tensor]:
+    """Put joints that follow another where that one has them."""
+    if not len(layout.mimic_q):
+        return joint_q, joint_qd
+    multiplier, offset = joint_q.new_tensor(layout.mimic_coeffs).unbind(-1)
+    (q, lead_q), (qd, lead_qd) = (torch.from_numpy(pairs.T).to(joint_q.device)
+                                  for pairs in (layout.mimic_q, layout.mimic_qd))
+    return (joint_q.index_copy(-1, q, multiplier * joint_q[..., lead_q] + offset),
+            joint_qd.index_copy(-1, qd, multiplier * joint_qd[..., lead_qd]))

@@ -15,28 +15,52 @@ from nerd_ros.resources import shown
 JOINT_COORDS = {'revolute': 1, 'continuous': 1, 'prismatic': 1, 'ball': 4}
 JOINT_DOFS = {'revolute': 1, 'continuous': 1, 'prismatic': 1, 'ball': 3}
 
+# From here on [rad, m] a limit is none.
+UNLIMITED = 1e9
+
 # Values of one contact: point on the robot (3), normal (3), signed distance (1).
 CONTACT_SIZE = 7
 
 
 @dataclass(frozen=True)
+class MimicLayout:
+    """What a joint follows: its position is `multiplier` x that of `leader` + `offset`."""
+
+    leader: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True)
 class JointLayout:
-    """One joint in specification order; limits and effort in rad or m, N m or N."""
+    """
+    One joint in specification order; limits and effort in rad or m, N m or N.
+
+    A joint that follows another has a `mimic`, whose leader follows no other, and no effort.
+    """
 
     name: str
     type: Literal['revolute', 'continuous', 'prismatic', 'ball']
     lower: float
     upper: float
     effort_limit: float
+    mimic: MimicLayout | None = None
 
 
 @dataclass(frozen=True)
 class SlotLayout:
-    """One contact slot: a sphere of `radius` [m] fixed at `point` [m] of the frame of `link`."""
+    """
+    One contact slot, fixed at `point` [m] of the frame of `link`.
+
+    A sphere of `radius` [m] around that point; or, where `ring` [m] is not 0, a circle of that
+    radius around it, normal to `axis`, which sees with the place of it that is closest.
+    """
 
     link: str
     point: tuple[float, float, float]
     radius: float
+    ring: float = 0.0
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -60,6 +84,13 @@ class RobotLayout:
     base_com: tuple[float, float, float]
     fingerprint: str
 
+    def __post_init__(self):
+        free = [joint.name for joint in self.joints if joint.mimic is None]
+        for joint in self.joints:
+            if joint.mimic is not None and joint.mimic.leader not in free:
+                raise ValueError(f'joint {joint.name} follows {joint.mimic.leader}, which is no '
+                                 'joint that moves by itself')
+
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints in specification order, the floating base excluded."""
@@ -81,6 +112,34 @@ class RobotLayout:
     def qd_start(self) -> tuple[int, ...]:
         """First degree of freedom of each joint in `joint_qd`."""
         return _starts(6 if self.floating else 0, [JOINT_DOFS[j.type] for j in self.joints])
+
+    @cached_property
+    def limited(self) -> tuple[int, ...]:
+        """Indices of the joints with limits that stop them."""
+        return tuple(index for index, joint in enumerate(self.joints)
+                     if joint.type in ('revolute', 'prismatic') and joint.mimic is None
+                     and max(-joint.lower, joint.upper) < UNLIMITED)
+
+    @cached_property
+    def mimic_q(self) -> np.ndarray:
+        """Coordinates in `joint_q` of each follower and of its leader, shape (M, 2)."""
+        return self._followers(self.q_start)
+
+    @cached_property
+    def mimic_qd(self) -> np.ndarray:
+        """Degrees of freedom in `joint_qd` of each follower and of its leader, shape (M, 2)."""
+        return self._followers(self.qd_start)
+
+    @cached_property
+    def mimic_coeffs(self) -> np.ndarray:
+        """Multiplier and offset [rad or m] of each follower, shape (M, 2)."""
+        return np.array([(joint.mimic.multiplier, joint.mimic.offset) for joint in self.joints
+                         if joint.mimic is not None], np.float32).reshape(-1, 2)
+
+    def _followers(self, starts: tuple[int, ...]) -> np.ndarray:
+        at = dict(zip(self.joint_names, starts))
+        return np.array([(at[joint.name], at[joint.mimic.leader]) for joint in self.joints
+                         if joint.mimic is not None], np.int64).reshape(-1, 2)
 
     @cached_property
     def nq(self) -> int:
@@ -131,11 +190,14 @@ class RobotLayout:
                     if not _same(getattr(mine, name), getattr(theirs, name)):
                         lines.append(f'joint {mine.name}, {name}: '
                                      f'{getattr(mine, name)} against {getattr(theirs, name)}')
+                if not _same_mimic(mine.mimic, theirs.mimic):
+                    lines.append(f'joint {mine.name}, mimic: {mine.mimic} against {theirs.mimic}')
         if self.num_slots != other.num_slots:
             lines.append(f'contact slots: {self.num_slots} against {other.num_slots}')
         else:
             moved = [i for i, (a, b) in enumerate(zip(self.slots, other.slots))
-                     if a.link != b.link or not _same((*a.point, a.radius), (*b.point, b.radius))]
+                     if a.link != b.link or not _same((*a.point, a.radius, a.ring, *a.axis),
+                                                      (*b.point, b.radius, b.ring, *b.axis))]
             if moved:
                 lines.append(f'contact slots at another place: {moved}')
         if not lines and self.fingerprint != other.fingerprint:
@@ -173,6 +235,12 @@ def _plain(value):
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _same_mimic(a: MimicLayout | None, b: MimicLayout | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return a.leader == b.leader and _same((a.multiplier, a.offset), (b.multiplier, b.offset))
 
 
 def _same(a, b) -> bool:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from nerd_ros.dynamics import features
 from nerd_ros.dynamics.layout import RobotLayout
+from nerd_ros.dynamics.readout import Readout
 from nerd_ros.dynamics.transformer import Transformer, TransformerConfig
 
 
@@ -36,7 +37,7 @@ class NerdModel(nn.Module):
     the weights.
 
     Dry friction brings a robot to rest within a step and keeps it there, which a smooth function
-    only comes close to. So next joint velocities that are all small become zero, see `predict`.
+    only comes close to. So next velocities that are all small become zero, see `predict`.
     """
 
     def __init__(self, layout: RobotLayout, config: TransformerConfig | None = None,
@@ -44,9 +45,10 @@ class NerdModel(nn.Module):
         super().__init__()
         self.layout, self.config, self.card = layout, config or TransformerConfig(), card or {}
         inputs, outputs = features.token_size(layout), 2 * layout.nqd
-        self.network = Transformer(self.config, inputs, outputs)
+        self.network = Transformer(self.config, inputs)
+        self.readout = Readout(layout, self.config)
         # Speeds of rest, in units of increments, before softplus.
-        self.rest_speed = nn.Parameter(torch.full((layout.num_dofs,), -3.0))
+        self.rest_speed = nn.Parameter(torch.full((layout.nqd,), -3.0))
         self.register_buffer('token_mean', torch.zeros(inputs))
         self.register_buffer('token_std', torch.ones(inputs))
         self.register_buffer('increment_scale', torch.ones(outputs))
@@ -60,16 +62,18 @@ class NerdModel(nn.Module):
         """
         Set normalisers, score and speed limit from training data.
 
-        `tokens (N, F)`, `increments (N, 2 nqd)`, `joint_qd (N, nqd)`. Increments are scaled by
-        their mean magnitude, since impacts would dominate a standard deviation.
+        `tokens (N, F)`, `increments (N, 2 nqd)`, `joint_qd (N, nqd)`. Increments of velocities
+        are scaled by their mean magnitude, since impacts would dominate a standard deviation;
+        those of positions by what such a change of velocity moves in a step, so that errors of
+        both count by what they lead to.
         """
         self.token_mean.copy_(tokens.mean(0))
         std = tokens.std(0)
         # A constant input carries nothing; dividing by its rounding noise would.
         self.token_std.copy_(torch.where(std > 1e-4, std, torch.ones_like(std)))
-        magnitude = increments.abs().mean(0)
-        self.increment_scale.copy_(torch.where(magnitude > 1e-8, magnitude,
-                                               torch.ones_like(magnitude)))
+        magnitude = increments[:, self.layout.nqd:].abs().mean(0)
+        magnitude = torch.where(magnitude > 1e-8, magnitude, torch.ones_like(magnitude))
+        self.increment_scale.copy_(torch.cat([0.5 * self.layout.dt * magnitude, magnitude]))
         self._fit_score(self.normalise(tokens))
         self.speed_limit.copy_(torch.stack(
             [2.0 * _quantile(speed, 0.999) for speed in joint_qd.abs().unbind(-1)]))
@@ -105,26 +109,40 @@ class NerdModel(nn.Module):
         """Increments `(B, T, 2 nqd)` of the sequences of raw tokens `(B, T, F)`."""
         return self.predict(self.normalise(tokens)) * self.increment_scale
 
-    def predict(self, normed: Tensor) -> Tensor:
-        """Normalised increments `(B, T, 2 nqd)` of normalised tokens `(B, T, F)`."""
-        return self._bring_to_rest(normed, self.network(normed))
-
-    def _bring_to_rest(self, normed: Tensor, delta: Tensor) -> Tensor:
+    def predict(self, normed: Tensor, rest: bool = True) -> Tensor:
         """
-        Apply firm shrinkage (Gao and Bruce, 1997) to the next joint velocities, taken together.
+        Normalised increments `(B, T, 2 nqd)` of normalised tokens `(B, T, F)`.
+
+        Without `rest` nothing is brought to rest.
+        """
+        return self._read(self.network(normed), normed, rest)
+
+    def _read(self, hidden: Tensor, normed: Tensor, rest: bool = True) -> Tensor:
+        columns = features.velocity_columns(self.layout)
+        std = self.token_std[columns]
+        # Without the mean: what is zero stays zero.
+        scaled = normed[..., columns] + self.token_mean[columns] / std
+        unit = self.increment_scale[self.layout.nqd:]
+        velocity = scaled * std / unit
+        columns = list(features.room_columns(self.layout))
+        room = normed[..., columns] * self.token_std[columns] + self.token_mean[columns]
+        limited = [self.layout.qd_start[joint] for joint in self.layout.limited]
+        room = room / (self.layout.dt * unit[limited].repeat(2))
+        delta = self.readout(hidden, normed, scaled, velocity, room)
+        return self._bring_to_rest(velocity, delta) if rest else delta
+
+    def _bring_to_rest(self, velocity: Tensor, delta: Tensor) -> Tensor:
+        """
+        Apply firm shrinkage (Gao and Bruce, 1997) to the next velocities, taken together.
 
         With the learned speeds of rest as unit, those of a norm below 1 become zero, those above 2
-        stay as they are; what positions do beyond constant velocity goes along.
+        stay as they are; what positions do beyond the mean velocity goes along.
         """
-        base, n = self.layout.num_base_dofs, self.layout.nqd
-        held = features.velocity_columns(self.layout)
-        speed = ((normed[..., held] * self.token_std[held] + self.token_mean[held])
-                 / self.increment_scale[n + base:])
-        moved, reached = delta[..., base:n], speed + delta[..., n + base:]
+        n = self.layout.nqd
+        reached = velocity + delta[..., n:]
         size = (reached / nn.functional.softplus(self.rest_speed)).norm(dim=-1, keepdim=True)
         rest = (2.0 / size.clamp(min=1.0) - 1.0).clamp(min=0.0)
-        still = torch.zeros_like(delta[..., :base])
-        return delta - rest * torch.cat([still, moved, still, reached], dim=-1)
+        return delta - rest * torch.cat([delta[..., :n], reached], dim=-1)
 
     def start(self, num_worlds: int = 1) -> Stream:
         """Histories of `num_worlds` robots, all empty."""
@@ -142,8 +160,8 @@ class NerdModel(nn.Module):
         newest = torch.ones_like(stream.known[:, :1])
         stream.known = torch.cat([newest, stream.known[:, :-1]], dim=1)
         normed = self.normalise(tokens)
-        delta, stream.caches = self.network.step(normed, stream.caches, stream.known)
-        delta = self._bring_to_rest(normed, delta)
+        hidden, stream.caches = self.network.step(normed, stream.caches, stream.known)
+        delta = self._read(hidden, normed)
         stream.score = self.ood_score(tokens)
         return features.apply_increment(self.layout, joint_q, joint_qd,
                                         delta * self.increment_scale)

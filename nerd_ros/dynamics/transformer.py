@@ -127,33 +127,28 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Normalised tokens in, normalised increments out."""
+    """Normalised tokens in, hidden states of `config.width` out."""
 
-    def __init__(self, config: TransformerConfig, inputs: int, outputs: int):
+    def __init__(self, config: TransformerConfig, inputs: int):
         super().__init__()
         self.config = config
         self.embed = nn.Linear(inputs, config.width)
         self.blocks = nn.ModuleList(
             Block(config.width, config.heads, config.mlp_ratio, span) for span in config.spans)
         self.norm = nn.RMSNorm(config.width, eps=1e-6)
-        self.head = nn.Linear(config.width, config.head_width)
-        self.readout = nn.Linear(config.head_width, outputs)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Map sequences `(B, T, inputs)` to `(B, T, outputs)`, each from its past only."""
+        """Map sequences `(B, T, inputs)` to `(B, T, D)`, each step from its past only."""
         x = self.embed(tokens)
         for block in self.blocks:
             x = block(x)
-        return self._read(x)
+        return self.norm(x)
 
     def step(self, tokens: Tensor, caches: list[Tensor],
              known: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Map one step `(W, inputs)` to `(W, outputs)`; returns it with the advanced caches."""
+        """Map one step `(W, inputs)` to `(W, D)`; returns it with the advanced caches."""
         x, advanced = self.embed(tokens), []
         for block, cache in zip(self.blocks, caches):
             x, cache = block.step(x, cache, known)
             advanced.append(cache)
-        return self._read(x), advanced
-
-    def _read(self, x: Tensor) -> Tensor:
-        return self.readout(F.silu(self.head(self.norm(x))))
+        return self.norm(x), advanced

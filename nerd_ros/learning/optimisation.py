@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nerd_ros.dynamics.model import NerdModel
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 STATE = 'training.safetensors'
 WARM_UP, FINAL_RATE = 0.03, 0.01
 AVERAGE_DECAY = 0.997
@@ -37,6 +37,7 @@ class Optimisation:
 
     def __init__(self, model: NerdModel, steps: int, settings: dict, rate: float = 1.0):
         self.model, self.average = model, copy.deepcopy(model).requires_grad_(False).eval()
+        self.steps = steps
         self.settings = {**settings, 'steps': steps, 'width': model.config.width}
         hidden = [p for p in model.network.blocks.parameters() if p.ndim == 2]
         chosen = {id(p) for p in hidden}
@@ -46,6 +47,12 @@ class Optimisation:
             torch.optim.AdamW(rest, lr=2e-3 * rate, betas=(0.9, 0.99), weight_decay=0.0))
         self.schedules = [torch.optim.lr_scheduler.LambdaLR(optimiser, _rate(steps))
                           for optimiser in self.optimisers]
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Learning rates by the name of the optimiser."""
+        return {type(optimiser).__name__: optimiser.param_groups[0]['lr']
+                for optimiser in self.optimisers}
 
     def step(self, loss: Tensor) -> None:
         """One update from the loss of a batch."""

@@ -1,6 +1,6 @@
 # Copyright 2026 nerd_ros contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables for the terminal and pictures of evaluations."""
+"""Tables for the terminal and pictures of the comparison with recordings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,66 +40,12 @@ def bag_table(evaluation, horizons: Sequence[float]) -> Table:
         rms = evaluation.rms(solver)
         for k, joint in enumerate(layout.joints):
             table.add_row(solver if k == 0 else '', escape(_name(joint)),
-                          *(_number(rms[round(horizon / layout.dt), k]) for horizon in horizons),
+                          *(number(rms[round(horizon / layout.dt), k]) for horizon in horizons),
                           end_section=joint is layout.joints[-1])
     stopped = [f'{solver}: {count}' for solver, count in evaluation.stopped.items() if count]
     if stopped:
         table.caption = 'windows in which the guard stopped the robot: ' + ', '.join(stopped)
     return table
-
-
-def evaluation_tables(evaluation) -> list[Table | Text]:
-    """Return an `Evaluation` for the terminal: passive motion, divergence, cost."""
-    # More columns than this do not fit into a terminal of 80 characters.
-    joints = evaluation.layout.joints if len(evaluation.layout.joints) <= 3 else ()
-    steps = len(next(iter(evaluation.passive['with ground'].error.values())))
-    table = Table(title=f'{evaluation.layout.robot}: mean distance from the teacher over '
-                        f'{steps * evaluation.layout.dt:.2f} s of passive motion, '
-                        f'{evaluation.count} rollouts each',
-                  box=SIMPLE_HEAD, collapse_padding=True)
-    table.add_column('motion', no_wrap=True)
-    for name in (*map(_name, joints), 'mean', 'median', 'at end', 'in card'):
-        table.add_column(escape(name), justify='right')
-    for kind, passive in evaluation.passive.items():
-        table.add_row(f'{kind}:')
-        claimed = evaluation.card_error(kind)
-        for row, (name, error) in enumerate(passive.error.items()):
-            table.add_row(f'  {name}', *map(_number, error.mean(0)[:len(joints)]),
-                          _number(passive.mean(name)), _number(passive.median(name)),
-                          _number(error[-1].mean()), '' if row else _number(claimed),
-                          end_section=row == len(passive.error) - 1)
-    lines = [f'{kind}: {passive.end_share:.0%} of the rollouts end within 0.1 rad or m, '
-             f'{passive.touching:.0%} touch the ground'
-             + (f', the guard stopped {passive.stopped}' if passive.stopped else '')
-             for kind, passive in evaluation.passive.items()]
-    divergence = evaluation.divergence
-    if divergence is not None:
-        limits = ', '.join(f'{limit:.0f}' for limit in divergence.speed_limit)
-        lines.append(f'random efforts: {divergence.diverged} of {divergence.rollouts} rollouts of '
-                     f'{divergence.steps} steps diverged (not finite, or faster than twice the '
-                     f'99.9th percentile of the teacher: {limits} rad/s or m/s); in the card: '
-                     + ' of '.join(map(_number, evaluation.card_divergence())))
-    cost = Table(title=escape('computing time of one simulated second [ms]'), box=SIMPLE_HEAD)
-    for name in ('solver', 'one robot', f'per robot of {evaluation.count}'):
-        cost.add_column(name, justify='left' if name == 'solver' else 'right')
-    for name, value in evaluation.cost.items():
-        cost.add_row(name, _number(value.one * 1e3), _number(value.many * 1e3))
-    return [table, Text('\n'.join(lines)), cost]
-
-
-def plot_evaluation(evaluation, path: Path) -> None:
-    """Draw the mean distance from the teacher over time, a panel with and one without ground."""
-    figure = Figure(figsize=(9, 3.6), layout='constrained')
-    axes = figure.subplots(1, len(evaluation.passive), sharey=True)
-    for panel, (kind, passive) in zip(axes, evaluation.passive.items()):
-        for name, error in passive.error.items():
-            time = np.arange(1, len(error) + 1) * evaluation.layout.dt
-            panel.semilogy(time, error.mean(1), label=name)
-        panel.set_title(kind)
-        panel.set_xlabel('time [s]')
-    axes[0].set_ylabel('mean distance from the teacher\n[rad or m]')
-    axes[0].legend(loc='best', fontsize='small')
-    _save(figure, path)
 
 
 def plot_bag(evaluation, horizons: Sequence[float], path: Path) -> None:
@@ -140,10 +86,11 @@ def plot_bag(evaluation, horizons: Sequence[float], path: Path) -> None:
         axes[-1, column].set_xlabel('time in the window [s]')
     axes[-1, 0].set_xlabel('time in the window [s]')
     axes[0, 1].legend(loc='best', fontsize='small')
-    _save(figure, path)
+    save(figure, path)
 
 
-def _save(figure, path: Path) -> None:
+def save(figure, path: Path) -> None:
+    """Write a picture; folders of `path` are made when missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 
@@ -156,7 +103,7 @@ def _duration(seconds: float) -> str:
     return f'{seconds * 1e3:.0f} ms' if seconds < 1.0 else f'{seconds:g} s'
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     """Return an error or a count; errors below 0.0001 matter to nobody."""
     if value is None or not np.isfinite(value):
         return '-'

@@ -5,18 +5,25 @@ The trajectory file: what models are trained, fine-tuned and measured on.
 
 One HDF5 file holds N trajectories of T steps of one robot. Values are float32, SI units and
 radians; W is the world frame. `effort[:, t]` and `contacts[:, t]` belong to state t and lead to
-state t + 1.
+state t + 1. Columns of state and effort follow the joints of the layout, a floating base first:
+
+| | joint_q | joint_qd | effort |
+|---|---|---|---|
+| floating base | 7: pose in W, as base_pose | 6: velocities in W, of its COM and angular | 0 |
+| revolute, continuous, prismatic | 1: position | 1: velocity | 1 |
+| ball | 4: quaternion x y z w in the parent | 3: angular velocity, parent frame | 3: torque |
 
 | dataset | shape | content |
 |---|---|---|
-| joint_q | (N, T+1, nq) | joint coordinates; angles of endless joints are not wrapped |
-| joint_qd | (N, T+1, nqd) | joint velocities |
-| effort | (N, T, A) | joint efforts, held during the step |
+| joint_q | (N, T+1, nq) | coordinates; angles of endless joints are not wrapped |
+| joint_qd | (N, T+1, nqd) | velocities |
+| effort | (N, T, A) | joint efforts, held during the step; 0 of joints that follow others |
 | contacts | (N, T, S, 7) | contact slots in W: point, normal, signed distance |
 | jump | (N, T, nqd) | velocity added after step t: joint_qd[:, t+1] = motion + jump[:, t] |
 | gravity | (N, 3) | in W |
 | base_pose | (N, 7) | robot base in W: x y z, quaternion x y z w; initial if it moves |
 | ground | (N, 4) | plane normal . x = offset in W: normal, offset; offset -inf: none |
+| box | (N, 10) | static box in W: its pose as base_pose, half extents; half extents 0: none |
 | complete | (chunks,) | whether each chunk of `chunk` trajectories has been written |
 
 Attributes: format_version, layout (RobotLayout as JSON), robot, fingerprint, dt, seed, settings
@@ -32,7 +39,7 @@ import numpy as np
 
 from nerd_ros.dynamics.layout import CONTACT_SIZE, RobotLayout
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class TrajectoryError(ValueError):
@@ -51,6 +58,7 @@ class Trajectories:
     gravity: np.ndarray
     base_pose: np.ndarray
     ground: np.ndarray
+    box: np.ndarray
 
     def __len__(self) -> int:
         return len(self.joint_q)
@@ -104,8 +112,11 @@ class TrajectoryFile:
                 robot=layout.robot, fingerprint=layout.fingerprint, dt=layout.dt, seed=seed,
                 settings=json.dumps(settings or {}), command=command, chunk=chunk)
             for name, shape in _shapes(layout, num_trajectories, steps).items():
-                file.create_dataset(name, shape, np.float32, compression='lzf', shuffle=True,
-                                    chunks=(min(shape[0], 64), *(max(1, s) for s in shape[1:])))
+                # HDF5 has no chunks of an empty dataset, as of a robot without slots.
+                stored = {} if 0 in shape else {
+                    'compression': 'lzf', 'shuffle': True,
+                    'chunks': (min(shape[0], 64), *shape[1:])}
+                file.create_dataset(name, shape, np.float32, **stored)
             file.create_dataset('complete', (-(-num_trajectories // chunk),), bool)
         return cls(path, 'r+')
 
@@ -164,4 +175,5 @@ def _shapes(layout: RobotLayout, n: int, t: int) -> dict[str, tuple[int, ...]]:
     return {
         'joint_q': (n, t + 1, layout.nq), 'joint_qd': (n, t + 1, layout.nqd),
         'effort': (n, t, layout.num_dofs), 'contacts': (n, t, layout.num_slots, CONTACT_SIZE),
-        'jump': (n, t, layout.nqd), 'gravity': (n, 3), 'base_pose': (n, 7), 'ground': (n, 4)}
+        'jump': (n, t, layout.nqd), 'gravity': (n, 3), 'base_pose': (n, 7), 'ground': (n, 4),
+        'box': (n, 10)}

@@ -29,7 +29,7 @@ class EffortCommands:
     place where they take effect. A joint without a new command for `timeout` s of simulated time
     keeps its effort (`reaction` 'hold') or gets zero ('zero'); timeout 0 means never.
     `effort` (A,) is what is in effect since the last `latch`, clamped to `limits` (A,)
-    [N m or N].
+    [N m or N]. A robot without joints obeys none.
     """
 
     def __init__(self, joint_names, limits, timeout: float = 0.5, reaction: str = 'zero'):
@@ -51,6 +51,7 @@ class EffortCommands:
 
         Joints that are not named keep what they had. Raises CommandError.
         """
+        self._check_joints()
         if not len(names):
             raise CommandError('it names no joint')
         if not len(efforts) and (len(positions) or len(velocities)):
@@ -71,6 +72,7 @@ class EffortCommands:
 
     def set_by_order(self, efforts) -> None:
         """Command the efforts [N m or N] of all joints, in their order. Raises CommandError."""
+        self._check_joints()
         if len(efforts) != len(self.joint_names):
             raise CommandError(f'field data has {len(efforts)} values for '
                                f'{len(self.joint_names)} joints ({", ".join(self.joint_names)})')
@@ -91,7 +93,7 @@ class EffortCommands:
                 self.effort[:] = self._target
                 self._latched_at[self._fresh] = time
                 self._fresh[:] = False
-                self._first_expiry = self._latched_at.min() + self.timeout
+                self._first_expiry = self._latched_at.min(initial=math.inf) + self.timeout
         if 0.0 < self.timeout and time > self._first_expiry:
             changed |= self._expire(time)
         return changed
@@ -100,7 +102,7 @@ class EffortCommands:
         """Change `timeout` and `reaction`."""
         with self._lock:
             self.timeout, self.reaction = timeout, reaction
-            self._first_expiry = self._latched_at.min() + timeout
+            self._first_expiry = self._latched_at.min(initial=math.inf) + timeout
 
     def clear(self) -> None:
         """Forget all commands: zero effort from the next `latch` on."""
@@ -109,6 +111,10 @@ class EffortCommands:
             self._fresh[:] = False
             self._latched_at[:] = math.inf
             self._changed = True
+
+    def _check_joints(self) -> None:
+        if not self.joint_names:
+            raise CommandError('the robot has no joints')
 
     def _set(self, index, efforts) -> None:
         limits = self.limits[index]
@@ -121,7 +127,7 @@ class EffortCommands:
         with self._lock:
             expired = self._latched_at + self.timeout < time
             self._latched_at[expired] = math.inf
-            self._first_expiry = self._latched_at.min() + self.timeout
+            self._first_expiry = self._latched_at.min(initial=math.inf) + self.timeout
             if self.reaction == 'hold' or not expired.any():
                 return False
             # A command that came in since `latch` looked is for the next step.

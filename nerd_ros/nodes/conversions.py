@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from xml.etree import ElementTree
 
+from numba import njit
 import numpy as np
 
 # Extent of a plane across its normal in a drawing [m].
@@ -76,48 +77,50 @@ def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> tuple[float, .
             cr * cp * sy - sr * sp * cy, cr * cp * cy + sr * sp * sy)
 
 
-# Product of quaternions as matrices: a b = LEFT(a) b = RIGHT(b) a, rows x y z w.
-_LEFT_INDEX = np.array([[3, 2, 1, 0], [2, 3, 0, 1], [1, 0, 3, 2], [0, 1, 2, 3]])
-_LEFT_SIGN = np.array([[1, -1, 1, 1], [1, 1, -1, 1], [-1, 1, 1, 1], [-1, -1, -1, 1.0]])
-_RIGHT_SIGN = np.array([[1, 1, -1, 1], [-1, 1, 1, 1], [1, -1, 1, 1], [-1, -1, -1, 1.0]])
-_CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
-
-
-def relative_poses(parents: np.ndarray, children: np.ndarray) -> np.ndarray:
+# Types are given so that no first message has to wait for the compiler.
+@njit('void(f4[:, :], i8[:], i8[:], f8[:, :])', cache=True)
+def relative_poses(poses, parents, children, relative):
     """
-    Poses of the children seen from the parents, all (n, 7): position [m], quaternion xyzw.
+    Fill `relative` (n, 7) with the poses of bodies `children` (n,) seen from bodies `parents`.
 
-    A handful of array operations for all links, for this runs once per step.
+    `poses` (B, 7) are in the world; position [m], quaternion xyzw. Compiled, for this runs once
+    per step, and in NumPy takes as long as the step itself.
     """
-    inverse = parents[:, 3:] * _CONJUGATE
-    left = inverse[:, _LEFT_INDEX] * _LEFT_SIGN
-    # v' = inverse v inverse*: both products as one matrix, whose upper block is a rotation.
-    rotation = (left @ (parents[:, 3:][:, _LEFT_INDEX] * _RIGHT_SIGN))[:, :3, :3]
-    result = np.empty((len(parents), 7))
-    result[:, :3] = (rotation @ (children[:, :3] - parents[:, :3])[:, :, None])[:, :, 0]
-    result[:, 3:] = (left @ children[:, 3:, None])[:, :, 0]
-    return result
+    for i in range(len(parents)):
+        parent = poses[parents[i]].astype(np.float64)
+        child = poses[children[i]].astype(np.float64)
+        x, y, z, w = -parent[3], -parent[4], -parent[5], parent[6]
+        a, b, c = child[0] - parent[0], child[1] - parent[1], child[2] - parent[2]
+        tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+        relative[i, 0] = a + w * tx + y * tz - z * ty
+        relative[i, 1] = b + w * ty + z * tx - x * tz
+        relative[i, 2] = c + w * tz + x * ty - y * tx
+        qx, qy, qz, qw = child[3], child[4], child[5], child[6]
+        relative[i, 3] = w * qx + x * qw + y * qz - z * qy
+        relative[i, 4] = w * qy - x * qz + y * qw + z * qx
+        relative[i, 5] = w * qz + x * qy - y * qx + z * qw
+        relative[i, 6] = w * qw - x * qx - y * qy - z * qz
 
 
-def base_twist(pose: np.ndarray, velocity: np.ndarray, com: np.ndarray) -> np.ndarray:
+@njit('void(f4[:], f4[:], f8[:], f8[:])', cache=True)
+def base_twist(pose, velocity, com, twist):
     """
-    Twist (6,) of a floating base in its own frame: linear [m/s] at its origin, angular [rad/s].
+    Fill `twist` (6,) of a floating base in its own frame: linear [m/s] at its origin, angular.
 
-    `pose` (7,) of the base, `velocity` (6,) linear of the centre of mass and angular, both in the
-    world; `com` (3,) is the centre of mass in the base frame.
+    `pose` (7,) of the base, `velocity` (6,) linear of the centre of mass and angular [rad/s], both
+    in the world; `com` (3,) is the centre of mass in the base frame.
     """
-    rotation = rotation_matrix(pose[3:])
-    angular = rotation.T @ velocity[3:]
-    return np.concatenate([rotation.T @ velocity[:3] - np.cross(angular, com), angular])
-
-
-def rotation_matrix(quat: np.ndarray) -> np.ndarray:
-    """Matrix (3, 3) that turns vectors of the frame with orientation `quat` xyzw to the world."""
-    x, y, z, w = (float(v) for v in quat)
-    return np.array([
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]])
+    x, y, z = np.float64(-pose[3]), np.float64(-pose[4]), np.float64(-pose[5])
+    w = np.float64(pose[6])
+    for i in (0, 3):
+        a, b, c = np.float64(velocity[i]), np.float64(velocity[i + 1]), np.float64(velocity[i + 2])
+        tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
+        twist[i] = a + w * tx + y * tz - z * ty
+        twist[i + 1] = b + w * ty + z * tx - x * tz
+        twist[i + 2] = c + w * tz + x * ty - y * tx
+    twist[0] -= twist[4] * com[2] - twist[5] * com[1]
+    twist[1] -= twist[5] * com[0] - twist[3] * com[2]
+    twist[2] -= twist[3] * com[1] - twist[4] * com[0]
 
 
 def marker_scale(shape: str, size: tuple[float, ...]) -> tuple[float, float, float]:

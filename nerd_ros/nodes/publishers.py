@@ -65,7 +65,8 @@ class JointStatePublisher:
     `joint_states` (sensor_msgs/JointState): reliable, depth 10.
 
     Names in the order of the URDF; position [rad or m], velocity [rad/s or m/s] and the effort
-    that acted during the step [N m or N], all full and finite.
+    that acted during the step [N m or N], all full and finite. Those of a robot without joints
+    are empty, so that who waits for a state of the robot gets its time.
     """
 
     def __init__(self, node, simulation, topic: str):
@@ -100,7 +101,7 @@ class OdometryPublisher:
     def __init__(self, node, simulation, world_frame: str, base_frame: str):
         self._pose = simulation.joint_q[0, :7]
         self._velocity = simulation.joint_qd[0, :6]
-        self._com = np.array(simulation.layout.base_com)
+        self._com, self._numbers = np.array(simulation.layout.base_com), np.empty(13)
         message = Odometry(child_frame_id=base_frame)
         message.header.frame_id = world_frame
         message.header.stamp.sec, message.header.stamp.nanosec = STAMP_SEC, STAMP_NANOSEC
@@ -112,9 +113,9 @@ class OdometryPublisher:
 
     def publish(self, time_ns: int) -> None:
         """Publish pose and twist at `time_ns`."""
-        pose = self._pose.astype(float)
-        numbers = np.concatenate([pose, base_twist(pose, self._velocity, self._com)])
-        self._publisher.publish(self._template.fill(split_time(time_ns), numbers))
+        self._numbers[:7] = self._pose
+        base_twist(self._pose, self._velocity, self._com, self._numbers[7:])
+        self._publisher.publish(self._template.fill(split_time(time_ns), self._numbers))
 
 
 class MarkerPublisher:

@@ -50,12 +50,14 @@ class SimNode:
     def __init__(self, node, parameters: SimParameters):
         # Newton takes seconds to import; a wrong parameter is told before.
         find_named('config/robots', parameters.robot, '.yaml')
-        find_named('worlds', parameters.world, '.sdf')
+        if parameters.world:
+            find_named('worlds', parameters.world, '.sdf')
         from nerd_ros.scene.simulation import Simulation
         self.node, self.parameters = node, parameters
         self.failed = False
         self.simulation = simulation = Simulation(
-            parameters.robot, parameters.world, parameters.solver, parameters.model or None,
+            parameters.robot, parameters.world or None, parameters.solver,
+            parameters.model or None,
             # A single robot steps faster here, and publishers keep views of its state.
             device='cpu', guard=parameters.guard)
         self._dt_ns = simulation.dt * 1e9
@@ -126,7 +128,8 @@ class SimNode:
         self._schedules = {name: Schedule(getattr(parameters, name)) for name in self._publishers}
         self._due = list(zip(self._schedules.values(), self._publishers.values()))
         facts = {name: value for name, value in asdict(parameters).items()
-                 if name in ('robot', 'world', 'solver', 'guard')}
+                 if name in ('robot', 'solver', 'guard')}
+        facts['world'] = parameters.world or simulation.spec.world
         if parameters.solver == 'neural':
             facts['model'] = parameters.model or 'as shipped'
         self._diagnostics = DiagnosticsPublisher(node, simulation, self.loop, facts)
@@ -301,8 +304,8 @@ def _greeting(simulator: SimNode) -> str:
     parameters, simulation = simulator.parameters, simulator.simulation
     speed = (f'real-time factor {parameters.real_time_factor:g}'
              if parameters.real_time_factor else 'as fast as it can')
-    return (f'robot {parameters.robot}, world {parameters.world}, solver {parameters.solver}, '
-            f'{1 / simulation.dt:.0f} Hz, {speed}')
+    return (f'robot {parameters.robot}, world {parameters.world or simulation.spec.world}, '
+            f'solver {parameters.solver}, {1 / simulation.dt:.0f} Hz, {speed}')
 
 
 if __name__ == '__main__':

@@ -66,8 +66,7 @@ class TransformPublisher:
             return
         body_q = self._body_q
         count = len(self._parents)
-        if count:
-            self._poses[:count] = relative_poses(body_q[self._parents], body_q[self._children])
+        relative_poses(body_q, self._parents, self._children, self._poses[:count])
         self._poses[count:] = body_q[self._bodies]
         self._publisher.publish(
             self._template.fill(split_time(time_ns), self._poses.reshape(-1)))

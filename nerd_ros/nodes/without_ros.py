@@ -19,7 +19,7 @@ def simulate(robot: str, world: str, solver: str, model: str, gui: bool) -> int:
     from nerd_ros.scene.viewer import ViewerProcess
     print('There is no ROS 2 here and no wheels of it for this machine: the scene is simulated '
           'and shown, nothing is published. README.md says where there are.', flush=True)
-    simulation = Simulation(robot, world, solver, model or None)
+    simulation = Simulation(robot, world or None, solver, model or None)
     view = ViewerProcess(simulation) if gui else None
     finished = Event()
 

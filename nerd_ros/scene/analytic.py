@@ -18,8 +18,7 @@ class Substepped(SolverBase):
     """
     Another solver, with `substeps` smaller steps on the contacts found once per step.
 
-    External wrenches and joint forces hold during the step. Of the observables `contact_f` is
-    supported, as the mean over the step.
+    External wrenches and joint forces hold during the step.
     """
 
     def __init__(self, solver: SolverBase, substeps: int):
@@ -27,35 +26,16 @@ class Substepped(SolverBase):
         self.solver, self.substeps = solver, substeps
         self._states = [self.model.state() for _ in range(min(substeps - 1, 2))]
 
-    @property
-    def supported_observables(self) -> frozenset[str]:
-        """`contact_f`, where the solver inside has it."""
-        return self.solver.supported_observables & {'contact_f'}
-
-    def observables(self, kinds, *, contacts=None):
-        """Arrays to be filled by `step`; see `newton.solvers.SolverBase.observables`."""
-        inner = self.solver.observables(kinds, contacts=contacts)
-        self._mean = None if inner.contact_f is None else wp.zeros_like(inner.contact_f)
-        return inner
-
     def step(self, state_in, state_out, control, contacts, dt, *, observables=None) -> None:
         """Advance by `dt` s; see `newton.solvers.SolverBase.step`."""
-        if observables is not None:
-            self._mean.zero_()
+        self.validate_observables(observables, contacts)
         source = state_in
         for i in range(self.substeps):
             target = state_out if i == self.substeps - 1 else self._states[i % 2]
             if source is not state_in:
                 wp.copy(source.body_f, state_in.body_f)
-            self.solver.step(source, target, control, contacts, dt / self.substeps,
-                             observables=observables)
-            if observables is not None:
-                wp.launch(_add_share, len(self._mean),
-                          [observables.contact_f, 1.0 / self.substeps], [self._mean],
-                          device=self.device)
+            self.solver.step(source, target, control, contacts, dt / self.substeps)
             source = target
-        if observables is not None:
-            wp.copy(observables.contact_f, self._mean)
 
     def reset(self, state, world_mask=None, flags=None) -> None:
         """Reset the solver inside; see `newton.solvers.SolverBase.reset`."""
@@ -86,13 +66,6 @@ class FrictionFeatherstone(SolverFeatherstone):
                   [self._joint_f], device=self.device)
         super().step(state_in, state_out, with_arrays(control, joint_f=self._joint_f), contacts,
                      dt, observables=observables)
-
-
-@wp.kernel
-def _add_share(values: wp.array[wp.spatial_vector], share: float,
-               mean: wp.array[wp.spatial_vector]):
-    i = wp.tid()
-    mean[i] += share * values[i]
 
 
 @wp.kernel

@@ -2,41 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """A solver's step as captured graphs, which launch its many small kernels in one call."""
 
+from itertools import groupby
+
 import warp as wp
 
-from nerd_ros.scene.split_solver import SplitSolver
+from nerd_ros.scene.split_solver import Part, parts_of
 
 
 class CapturedStep:
     """
     The step of `solver` from `state` to `new`, between the device work `begin` and `end`.
 
-    One graph, or for a SplitSolver two with its host work between them. Making it steps once
+    All that is launched between two pieces of host work is one graph. Making it steps once
     without capture, so that kernels are compiled and solvers have allocated what they need;
     whatever `begin`, the solver and `end` wrote by that has to be restored by the caller.
     """
 
     def __init__(self, solver, state, new, control, contacts, dt: float, begin, end):
-        if isinstance(solver, SplitSolver):
-            def first():
-                begin()
-                solver.prepare(state, control, contacts, dt)
-
-            def last():
-                solver.finish(state, new, dt)
-                end()
-            first()
-            solver.predict()
-            last()
-            self._phases = (_graph(first, solver.device), solver.predict,
-                            _graph(last, solver.device))
-        else:
-            def whole():
-                begin()
-                solver.step(state, new, control, contacts, dt)
-                end()
-            whole()
-            self._phases = (_graph(whole, solver.device),)
+        parts = [Part(begin), *parts_of(solver, state, new, control, contacts, dt), Part(end)]
+        for part in parts:
+            part.run()
+        self._phases = []
+        for host, group in groupby(parts, key=lambda part: part.host):
+            runs = [part.run for part in group]
+            self._phases += runs if host else [_graph(runs, solver.device)]
 
     def __call__(self) -> None:
         """Step once."""
@@ -44,8 +33,9 @@ class CapturedStep:
             phase()
 
 
-def _graph(function, device):
-    """Record what `function` launches on `device`; returns a function that replays it."""
+def _graph(functions, device):
+    """Record what `functions` launch on `device`; returns a function that replays it."""
     with wp.ScopedCapture(device) as capture:
-        function()
+        for function in functions:
+            function()
     return lambda: wp.capture_launch(capture.graph)

@@ -3,8 +3,8 @@
 """
 Contact slots: what the static geometry around a robot is to its learned model.
 
-A slot is a sphere fixed on a link; its value is the closest static shape. Engines report a
-varying list of contacts, slots are always the same ones in the same order. Generation,
+A slot is a sphere or a circle fixed on a link; its value is the closest static shape. Engines
+report a varying list of contacts, slots are always the same ones in the same order. Generation,
 evaluation, fine-tuning and the running simulation all use this kernel.
 """
 
@@ -17,6 +17,9 @@ from nerd_ros.scene.rows import RobotRows
 
 _PLANE = wp.constant(int(newton.GeoType.PLANE))
 _BOX = wp.constant(int(newton.GeoType.BOX))
+# Sine of the tilt from which on a circle sees with its lowest place; nearer to level this moves
+# to the middle instead of jumping around, and is off by at most a quarter of it, of the radius.
+_LEVEL = wp.constant(0.05)
 
 
 class ContactSlots:
@@ -43,6 +46,8 @@ class ContactSlots:
         self._links = wp.array([links[s.link] for s in layout.slots], dtype=int, device=device)
         self._points = wp.array([s.point for s in layout.slots], dtype=wp.vec3, device=device)
         self._radii = wp.array([s.radius for s in layout.slots], dtype=float, device=device)
+        self._rings = wp.array([s.ring for s in layout.slots], dtype=float, device=device)
+        self._axes = wp.array([s.axis for s in layout.slots], dtype=wp.vec3, device=device)
         self._shapes = wp.array(rows.static_shapes, dtype=int, ndim=2, device=device)
         self.values = wp.zeros((rows.num_worlds, layout.num_slots, CONTACT_SIZE), dtype=float,
                                device=device)
@@ -52,8 +57,8 @@ class ContactSlots:
         wp.launch(
             _closest_static_shape, dim=self.values.shape[:2], device=self._model.device,
             inputs=[state.body_q, self._stride, self._links, self._points, self._radii,
-                    self._shapes, self._model.shape_type, self._model.shape_transform,
-                    self._model.shape_scale, self._threshold],
+                    self._rings, self._axes, self._shapes, self._model.shape_type,
+                    self._model.shape_transform, self._model.shape_scale, self._threshold],
             outputs=[self.values])
 
 
@@ -81,6 +86,24 @@ def _box_distance(point: wp.vec3, half: wp.vec3):
     return distance, normal
 
 
+@wp.func
+def _static_distance(point: wp.vec3, kind: int, pose: wp.transform, size: wp.vec3):
+    """Signed distance of a point to a static shape, and the normal away from it, in the world."""
+    local = wp.transform_point(wp.transform_inverse(pose), point)
+    distance = float(0.0)
+    normal = wp.vec3(0.0, 0.0, 1.0)
+    if kind == _PLANE:
+        distance = local[2]
+    elif kind == _BOX:
+        distance, normal = _box_distance(local, size)
+    else:
+        length = wp.length(local)
+        distance = length - size[0]
+        if length > 1.0e-9:
+            normal = local / length
+    return distance, wp.transform_vector(pose, normal)
+
+
 @wp.kernel
 def _closest_static_shape(
     body_q: wp.array(dtype=wp.transform),
@@ -88,6 +111,8 @@ def _closest_static_shape(
     links: wp.array(dtype=int),
     points: wp.array(dtype=wp.vec3),
     radii: wp.array(dtype=float),
+    rings: wp.array(dtype=float),
+    axes: wp.array(dtype=wp.vec3),
     shapes: wp.array2d(dtype=int),
     shape_type: wp.array(dtype=int),
     shape_transform: wp.array(dtype=wp.transform),
@@ -96,33 +121,28 @@ def _closest_static_shape(
     values: wp.array3d(dtype=float),
 ):
     world, slot = wp.tid()
-    middle = wp.transform_point(body_q[world * body_stride + links[slot]], points[slot])
-    radius = radii[slot]
+    link = body_q[world * body_stride + links[slot]]
+    middle = wp.transform_point(link, points[slot])
+    axis = wp.transform_vector(link, axes[slot])
+    radius, ring = radii[slot], rings[slot]
     best = threshold
+    best_point = middle
     best_normal = wp.vec3(0.0)
     for k in range(shapes.shape[1]):
         shape = shapes[world, k]
-        pose = shape_transform[shape]
-        local = wp.transform_point(wp.transform_inverse(pose), middle)
-        distance = float(0.0)
-        normal = wp.vec3(0.0, 0.0, 1.0)
-        kind = shape_type[shape]
-        if kind == _PLANE:
-            distance = local[2]
-        elif kind == _BOX:
-            distance, normal = _box_distance(local, shape_scale[shape])
-        else:
-            length = wp.length(local)
-            distance = length - shape_scale[shape][0]
-            if length > 1.0e-9:
-                normal = local / length
+        kind, pose, size = shape_type[shape], shape_transform[shape], shape_scale[shape]
+        point = middle
+        distance, normal = _static_distance(point, kind, pose, size)
+        if ring > 0.0:
+            down = wp.dot(normal, axis) * axis - normal
+            point = middle + down * (ring / wp.max(wp.length(down), _LEVEL))
+            distance, normal = _static_distance(point, kind, pose, size)
         distance -= radius
         if distance < best:
             best = distance
-            best_normal = wp.transform_vector(pose, normal)
-    touch = middle
-    if best < threshold:
-        touch = middle - radius * best_normal
+            best_point = point
+            best_normal = normal
+    touch = best_point - radius * best_normal
     for i in range(3):
         values[world, slot, i] = touch[i]
         values[world, slot, 3 + i] = best_normal[i]

@@ -16,13 +16,11 @@ class ExternalForce:
     External wrenches `State.body_f` act on the joints as J^T f. Together with the commanded
     effort, what lies within the effort limits goes to the model as `effort` (W, A): there the
     joint's friction opposes it, so that what leans on a robot does not push it away. The rest is
-    mostly the blow of an impact, far beyond what the model has seen, and everything on a floating
-    base; it changes the velocity by dqd = M^-1 f dt on top of the model. The position changes as
-    in n = `substeps` semi-implicit steps, by (n + 1) / (2 n) dqd dt: a solver that found the
-    force of a contact with that many substeps has let the robot give way as much.
+    beyond what the model has seen, as is everything on a floating base; it changes the velocity
+    by dqd = M^-1 f dt on top of the model, and the position by dqd dt / 2.
     """
 
-    def __init__(self, rows: RobotRows, substeps: int = 1):
+    def __init__(self, rows: RobotRows):
         model, layout = rows.model, rows.layout
         device, self._model, self._rows = model.device, model, rows
         articulations = model.joint_articulation.numpy().reshape(rows.num_worlds, -1)[:, 0]
@@ -36,7 +34,6 @@ class ExternalForce:
         self._mass = wp.zeros((model.articulation_count, dofs, dofs), dtype=float, device=device)
         self._subspace = wp.zeros(model.joint_dof_count, dtype=wp.spatial_vector, device=device)
         self._inertia = wp.zeros(model.body_count, dtype=wp.spatial_matrix, device=device)
-        self._moved_share = (substeps + 1) / (2 * substeps)
         self._limits = wp.array(layout.effort_limits, dtype=float, device=device)
         self.effort = wp.zeros((rows.num_worlds, layout.num_dofs), dtype=float, device=device)
         self._change = wp.zeros((rows.num_worlds, layout.nqd), dtype=float, device=device)
@@ -59,7 +56,7 @@ class ExternalForce:
         wp.launch(_add_velocity, rows.num_worlds, [
             self._articulations, model.articulation_start, model.articulation_end,
             model.joint_type, model.joint_child, model.joint_q_start, model.joint_qd_start,
-            rows.qd_stride, model.body_com, self._change, self._moved_share * dt,
+            rows.qd_stride, model.body_com, self._change, 0.5 * dt,
         ], [state.joint_q, state.joint_qd], device=model.device)
 
 

@@ -26,6 +26,13 @@ class Guard:
         self._strides = (scene.q_stride, scene.qd_stride, scene.body_stride)
         self.faults = wp.zeros(scene.num_worlds, dtype=int, device=device)
         """What was wrong with each world in the last step, 0 if nothing, shape (W,)."""
+        self._on_cpu = self.faults.numpy() if device.is_cpu else None
+
+    @property
+    def found_fault(self) -> bool:
+        """Whether anything was wrong in the last step."""
+        faults = self.faults.numpy() if self._on_cpu is None else self._on_cpu
+        return bool(faults.any())
 
     def accept(self, new, state) -> None:
         """Copy what is sound of `new` into `state`; one kernel launch, capturable."""

@@ -7,13 +7,13 @@ import re
 import reprlib
 from typing import Annotated, Literal
 
-from pydantic import (BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
-                      ValidationError, model_validator)
+from pydantic import BeforeValidator, Field, model_validator, PrivateAttr, ValidationError
 import yaml
 
 from nerd_ros.resources import find_named, shown
 from nerd_ros.scene.input_files import LARGEST, read_text, SMALLEST
-
+from nerd_ros.scene.sampling_spec import EvaluationSpec, SamplingSpec
+from nerd_ros.scene.spec_fields import as_tuple, NotNegative, Number, Pose6, Positive, Section
 
 FORMAT_VERSION = 1
 
@@ -22,96 +22,47 @@ class RobotError(ValueError):
     """A robot's YAML or URDF cannot be used; the message names file, part and remedy."""
 
 
-def _tuple(value):
-    return tuple(value) if isinstance(value, list) else value
-
-
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-Positive = Annotated[float, Field(ge=SMALLEST, le=LARGEST)]
-NotNegative = Annotated[float, Field(ge=0.0, le=LARGEST)]
-FloatRange = Annotated[tuple[NotNegative, NotNegative], BeforeValidator(_tuple)]
-StepRange = Annotated[tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]],
-                      BeforeValidator(_tuple)]
-PerJoint = Annotated[tuple[NotNegative, ...], BeforeValidator(_tuple)]
-Pose6 = Annotated[tuple[Number, Number, Number, Number, Number, Number], BeforeValidator(_tuple)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(strict=True, extra='forbid', frozen=True, allow_inf_nan=False)
-
-
-class BaseSpec(_Section):
+class BaseSpec(Section):
     """How the robot stands in the world."""
 
     type: Literal['fixed', 'floating'] = 'fixed'
     pose: Pose6 = Field((0.0,) * 6, description='x y z [m], roll pitch yaw [rad], world frame')
 
 
-class TeacherSpec(_Section):
+class TeacherSpec(Section):
     """The analytic solver that the model learns from."""
 
     solver: Literal['mujoco'] = 'mujoco'
     substeps: int = Field(4, ge=1, le=1000, description='solver steps in one dt')
 
 
-class JointSpec(_Section):
+class JointSpec(Section):
     """One joint; what is left out comes from the URDF."""
 
-    effort_limit: Positive | None = Field(None, description='largest effort [N m or N]')
+    effort_limit: NotNegative | None = Field(
+        None, description='largest effort [N m or N]; 0 of a joint that no motor moves')
     armature: NotNegative = Field(0.0, description='rotor inertia at the joint [kg m^2 or kg]')
     friction: NotNegative | None = Field(None, description='dry friction [N m or N]')
     damping: NotNegative | None = Field(None, description='viscous friction [N m s/rad or N s/m]')
     initial: Number = Field(0.0, description='position after a reset [rad or m]')
 
 
-class ContactSpec(_Section):
+class ContactSpec(Section):
     """Contact of the robot with static geometry."""
 
     threshold: Positive = Field(0.1, description='distance at which a slot starts to see [m]')
     friction: float = Field(0.6, ge=1e-3, le=LARGEST, description='friction coefficient of every '
                                                                   'contact of the robot')
     slot_spacing: float = Field(0.1, ge=1e-3, le=LARGEST,
-                                description='largest distance of slots on a capsule [m]')
+                                description='largest distance of slots along a capsule or '
+                                            'cylinder [m]')
+    shape_slots: int = Field(16, ge=2, le=1000, description='most slots of one collision shape')
+    links: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] | None = Field(
+        None, description='links that get slots; all with collision shapes where left out')
     rounded_cylinders: bool = Field(False, description='collision cylinders become capsules')
 
 
-class SamplingSpec(_Section):
-    """Random trajectories for training; shares are probabilities, times in steps of dt."""
-
-    steps: int = Field(100, ge=2, description='length of a trajectory [dt]')
-    velocity: PerJoint = Field(description='largest initial velocity per joint [rad/s or m/s]')
-    still_share: Share = Field(0.05, description='start with zero velocity')
-    settled_share: Share = Field(0.15, description='start after settle_steps of passive motion')
-    settle_steps: int = Field(200, ge=1, description='[dt]')
-    slow_share: Share = Field(0.25, description='stay near a resting state, see slow_velocity')
-    slow_velocity: FloatRange = Field(
-        (1e-3, 1.0), description='initial velocities and many small jumps there [rad/s or m/s]')
-    slow_effort: FloatRange = Field((3e-3, 0.3), description='amplitude there, of the limit')
-    passive_share: Share = Field(0.25, description='trajectories without effort')
-    single_joint_share: Share = Field(0.25, description='of the driven: one joint has effort')
-    smooth_share: Share = Field(0.25, description='of the driven: effort is interpolated')
-    hold: StepRange = Field((1, 30), description='time that one random effort lasts [dt]')
-    jump_share: Share = Field(0.2, description='trajectories with velocity jumps')
-    jump_count: StepRange = Field((1, 3), description='jumps in such a trajectory')
-    jump_velocity: PerJoint = Field(description='standard deviation of a jump [rad/s or m/s]')
-    no_ground_share: Share = Field(0.3, description='trajectories without ground')
-    any_normal_share: Share = Field(0.33, description='of the others: planes of any direction')
-    ground_distance: FloatRange = Field((0.05, 0.6), description='base to plane [m]')
-    ground_tilt: NotNegative = Field(0.8, description='tilt of a floor [rad]')
-    ground_lean: NotNegative = Field(0.1, description='tilt out of the plane of motion [rad]')
-    max_penetration: NotNegative = Field(0.002, description='of an initial state [m]')
-
-    @model_validator(mode='after')
-    def _ordered(self):
-        for name in ('hold', 'jump_count', 'ground_distance', 'slow_velocity', 'slow_effort'):
-            low, high = getattr(self, name)
-            if low > high:
-                raise ValueError(f"{name}: {low} is above {high}; give the smaller value first")
-        return self
-
-
-class RobotSpec(_Section):
+class RobotSpec(Section):
     """
     A robot: its URDF and what URDF cannot say. SI units, radians.
 
@@ -123,22 +74,32 @@ class RobotSpec(_Section):
     name: str = Field(max_length=100, pattern=r'^[A-Za-z][A-Za-z0-9_]*$')
     urdf: str = Field(min_length=1, description='URDF or xacro, relative to the YAML file')
     base: BaseSpec = BaseSpec()
+    world: str = Field('empty', min_length=1, description='world to simulate it in where none is '
+                       'named: one of this package, or an SDF file, relative to the YAML file')
     dt: float = Field(ge=SMALLEST, le=1.0, description='time of one step of the learned model [s]')
     teacher: TeacherSpec = TeacherSpec()
-    joints: dict[str, JointSpec] = Field(min_length=1)
+    joints: dict[str, JointSpec] = Field(description='all that move, in the order of the URDF')
     contact: ContactSpec = ContactSpec()
     sampling: SamplingSpec | None = None
+    evaluation: EvaluationSpec | None = None
 
     _source: Path = PrivateAttr(default=Path('.'))
 
     @model_validator(mode='after')
+    def _moves(self):
+        if not self.joints and self.base.type == 'fixed':
+            raise ValueError('joints: a robot with a fixed base has at least one; list the joints '
+                             'of the URDF that move, or give base.type floating')
+        return self
+
+    @model_validator(mode='after')
     def _one_value_per_joint(self):
-        if self.sampling is not None:
-            for name in ('velocity', 'jump_velocity'):
-                count = len(getattr(self.sampling, name))
-                if count != len(self.joints):
-                    raise ValueError(f'sampling.{name}: {count} values for {len(self.joints)} '
-                                     'joints; give one per joint')
+        for section, name in (('sampling', 'velocity'), ('sampling', 'jump_velocity'),
+                              ('evaluation', 'velocity'), ('evaluation', 'position')):
+            values = getattr(getattr(self, section), name, None)
+            if values is not None and len(values) != len(self.joints):
+                raise ValueError(f'{section}.{name}: {len(values)} values for '
+                                 f'{len(self.joints)} joints; give one per joint')
         return self
 
     @property
@@ -150,6 +111,11 @@ class RobotSpec(_Section):
     def urdf_path(self) -> Path:
         """The URDF or xacro file."""
         return self._source.parent / self.urdf
+
+    @property
+    def default_world(self) -> str:
+        """Name or path of the world that goes with the robot."""
+        return str(self._source.parent / self.world) if self.world.endswith('.sdf') else self.world
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> 'RobotSpec':
@@ -179,6 +145,11 @@ class RobotSpec(_Section):
             raise RobotError(f'{path}: format_version {shown(version)}, this release reads '
                              f'{FORMAT_VERSION}; write the file in that format or update '
                              'nerd_ros.')
+        return cls.from_data(data, path)
+
+    @classmethod
+    def from_data(cls, data: dict, path: Path) -> 'RobotSpec':
+        """Return a robot as if it were read from `path`. Raises RobotError for a wrong field."""
         try:
             spec = cls.model_validate(data)
         except ValidationError as error:

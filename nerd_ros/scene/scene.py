@@ -12,10 +12,10 @@ import warp as wp
 
 from nerd_ros.dynamics.layout import RobotLayout
 from nerd_ros.scene.robot_spec import RobotSpec
-from nerd_ros.scene.robots import add_robot, robot_layout
+from nerd_ros.scene.robots import add_robot, robot_layout, RobotBuilder
 from nerd_ros.scene.rows import RobotRows
 from nerd_ros.scene.urdf import read_urdf
-from nerd_ros.scene.world import World, plane_pose
+from nerd_ros.scene.world import NEARBY_BOX, plane_pose, World
 
 # Contact stiffness and damping, which Newton hands to MuJoCo as a critically damped constraint
 # of time constant 2 / damping = 0.01 s: twice the largest step in use, the smallest that MuJoCo
@@ -27,10 +27,18 @@ CONTACT_DAMPING = 200.0
 # moment before; above 2 a semi-implicit step overshoots.
 FRICTION_RATE = 1.5
 FRICTION_SOLIMP = (0.99, 0.99, 0.001, 0.5, 2.0)
+# An end stop takes up a joint like a contact: time constant [s] and damping ratio of MuJoCo's
+# limit constraint. Newton's own stops give way by metres to a cart of 11 kg.
+STOP_SOLREF = (0.01, 1.0)
+# A joint that follows another does so within some micrometres; by MuJoCo's own figures a gripper
+# whose finger weighs less than its motor is off by a millimetre.
+FOLLOW_SOLIMP = (0.999, 0.999, 0.001, 0.5, 2.0)
 # Contacts are looked for from this distance on [m].
 CONTACT_GAP = 0.02
 # Where a plane goes that a world does not have [m]; infinity would make NaN.
 FAR = -1.0e3
+# The box that lies there instead of a box that a trajectory does not have.
+FAR_BOX = (0.0, 0.0, FAR, 0.0, 0.0, 0.0, 1.0, 0.1, 0.1, 0.1)
 # Depth from which on an obstacle in the robot is warned of [m].
 OVERLAP = 1.0e-3
 
@@ -47,12 +55,14 @@ class Scene(RobotRows):
         world: gravity and obstacles that every world was built from.
         shape_stride: shapes of a world, the robot's first.
         ground_shapes: (W,) indices of the plane named `ground`; empty where there is none.
+        box_shapes: (W,) likewise of the box named `nearby_box`.
     """
 
     spec: RobotSpec
     world: World
     shape_stride: int
     ground_shapes: np.ndarray
+    box_shapes: np.ndarray
 
     def set_ground(self, planes: np.ndarray) -> None:
         """
@@ -69,6 +79,22 @@ class Scene(RobotRows):
         for shape, plane in zip(self.ground_shapes, np.asarray(planes, float)):
             poses[shape] = plane_pose(plane[:3], max(plane[3], FAR))
         self.model.shape_transform.assign(poses)
+
+    def set_box(self, boxes: np.ndarray) -> None:
+        """
+        Place the static box `nearby_box` of each world, for what its contact slots see.
+
+        `boxes` (W, 10): pose of its middle, x y z [m] and quaternion x y z w, and half extents
+        [m], all 0 to take it away. Raises ValueError where the world has no box of that name.
+        """
+        if not len(self.box_shapes):
+            raise ValueError(f'world {self.world.name} has no box named {NEARBY_BOX} to be moved.')
+        poses, sizes = self.model.shape_transform.numpy(), self.model.shape_scale.numpy()
+        boxes = np.array(boxes, float)
+        boxes[boxes[:, 7] == 0.0] = FAR_BOX
+        poses[self.box_shapes], sizes[self.box_shapes] = boxes[:, :7], boxes[:, 7:]
+        self.model.shape_transform.assign(poses)
+        self.model.shape_scale.assign(sizes)
 
     def warn_of_overlaps(self, state: newton.State, contacts: newton.Contacts) -> None:
         """
@@ -102,20 +128,22 @@ class Scene(RobotRows):
                              self.world.name, obstacle, 1e3 * depth, link)
 
 
-def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device='cpu') -> Scene:
+def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device='cpu',
+                visuals: bool = True) -> Scene:
     """
     Build `num_worlds` equal worlds with the robot and the obstacles of `world`.
 
-    `device` is Warp's; one robot is stepped fastest on the CPU.
+    `device` is Warp's; one robot is stepped fastest on the CPU. Without `visuals` the robot has
+    no more than its collision shapes, which saves the time to read meshes that nobody looks at.
     Raises RobotError for a robot that cannot be used and ValueError for a wrong number of worlds.
     """
     if num_worlds < 1:
         raise ValueError(f'a scene has at least one world, not {num_worlds}.')
-    template = newton.ModelBuilder(gravity=world.gravity)
+    template = RobotBuilder(gravity=world.gravity)
     SolverMuJoCo.register_custom_attributes(template)
     template.rigid_gap = CONTACT_GAP
     root = read_urdf(spec)
-    add_robot(template, spec, root)
+    add_robot(template, spec, root, visuals)
     layout = robot_layout(template, spec, root)
     robot_shapes = template.shape_count
     world.add_to(template)
@@ -127,10 +155,12 @@ def build_scene(spec: RobotSpec, world: World, num_worlds: int = 1, device='cpu'
         builder.add_world(template)
     model = builder.finalize(device=device)
 
-    ground = [s for s, label in enumerate(model.shape_label) if label == 'ground'
-              and builder.shape_type[s] == newton.GeoType.PLANE]
+    ground, box = (np.array([
+        s for s, label in enumerate(model.shape_label) if label == name
+        and builder.shape_type[s] == kind and builder.shape_body[s] < 0], np.int32)
+        for name, kind in (('ground', newton.GeoType.PLANE), (NEARBY_BOX, newton.GeoType.BOX)))
     return Scene(**vars(RobotRows.find(model, layout)), spec=spec, world=world,
-                 shape_stride=template.shape_count, ground_shapes=np.array(ground, np.int32))
+                 shape_stride=template.shape_count, ground_shapes=ground, box_shapes=box)
 
 
 def mujoco_solver(model: newton.Model, **options) -> SolverMuJoCo:
@@ -141,12 +171,19 @@ def mujoco_solver(model: newton.Model, **options) -> SolverMuJoCo:
     3e-5 rad after 50 ms, with the semi-implicit integrators at equal cost by 2e-3 rad.
     """
     settings = {'integrator': 'rk4', 'cone': 'pyramidal', **options}
-    return SolverMuJoCo(model, **settings)
+    solver = SolverMuJoCo(model, **settings)
+    if solver.mj_model.neq:
+        # All equality constraints are joints that follow others.
+        for name, values in (('eq_solref', STOP_SOLREF), ('eq_solimp', FOLLOW_SOLIMP)):
+            of_cpu, of_warp = (getattr(part, name) for part in (solver.mj_model, solver.mjw_model))
+            of_cpu[:] = values
+            of_warp.fill_(of_warp.dtype(*values))
+    return solver
 
 
 def _set_constraint_parameters(builder, spec: RobotSpec, robot_shapes: int,
                                layout: RobotLayout) -> None:
-    """Give teacher and scene the same contact and dry friction constraints."""
+    """Give teacher and scene the same contact, dry friction and end stop constraints."""
     attributes = builder.custom_attributes
     for shape in range(builder.shape_count):
         builder.shape_material_ke[shape] = CONTACT_STIFFNESS
@@ -154,9 +191,12 @@ def _set_constraint_parameters(builder, spec: RobotSpec, robot_shapes: int,
         if shape < robot_shapes:
             # Of two shapes the one with priority decides: contacts of the robot are the robot's.
             attributes['mujoco:geom_priority'].values[shape] = 1
-    solref, solimp = (attributes[f'mujoco:{name}friction'] for name in ('solref', 'solimp'))
+    solref, solimp, stop, stop_mode = (attributes[f'mujoco:{name}'] for name in (
+        'solreffriction', 'solimpfriction', 'solreflimit', 'solreflimit_mode'))
     rate = FRICTION_RATE * spec.teacher.substeps / spec.dt
     for dof in range(layout.num_base_dofs, layout.nqd):
         # Negative values are stiffness (which friction does not have) and damping themselves.
         solref.values[dof] = wp.vec2(-1.0, -rate)
         solimp.values[dof] = solimp.dtype(*FRICTION_SOLIMP)
+        stop.values[dof] = wp.vec2(*STOP_SOLREF)
+        stop_mode.values[dof] = 1   # as it is, not derived from Newton's stiffness

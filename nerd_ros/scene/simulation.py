@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation: a robot in a world, stepped by the solver of your choice."""
 
+from functools import cached_property
 from pathlib import Path
 
 import newton
@@ -14,6 +15,7 @@ from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.solvers import analytic_solver, make_solver
+from nerd_ros.scene.split_solver import uses_contacts
 from nerd_ros.scene.world import World
 
 REACTIONS = ('hold', 'reset', 'analytic')
@@ -25,7 +27,7 @@ class Simulation:
 
     Args:
         robot: a RobotSpec, or the name or path of one.
-        world: a World, or the name or path of one.
+        world: a World, or the name or path of one; None: the one that goes with the robot.
         solver: 'neural' (the robot's learned model), 'mujoco' or 'featherstone', with moving
             obstacles as MuJoCo's in each case; or a function that makes a Newton solver for all
             that is in the Scene it is given.
@@ -47,13 +49,14 @@ class Simulation:
             robot links, then moving obstacles.
     """
 
-    def __init__(self, robot: RobotSpec | str, world: World | str = 'empty',
+    def __init__(self, robot: RobotSpec | str, world: World | str | None = 'empty',
                  solver='neural', model: Path | str | None = None, num_worlds: int = 1,
                  device='cpu', guard: str = 'hold'):
         if guard not in REACTIONS:
             raise ValueError(f'unknown guard {guard!r}; known are {", ".join(REACTIONS)}.')
         self.spec = robot if isinstance(robot, RobotSpec) else RobotSpec.load(robot)
-        self.world = world if isinstance(world, World) else load_world(world)
+        self.world = (world if isinstance(world, World)
+                      else load_world(self.spec.default_world if world is None else world))
         self.scene = build_scene(self.spec, self.world, num_worlds, device)
         self.layout, self.num_worlds = self.scene.layout, num_worlds
         self.guard = guard
@@ -137,6 +140,13 @@ class Simulation:
         """Velocity of the centre of mass and angular velocity, world, (W, B, 6) [m/s, rad/s]."""
         return self._rows(self._state.body_qd)
 
+    @cached_property
+    def tensors(self):
+        """State and effort as PyTorch tensors, views on any device: see StateTensors."""
+        # Imports torch, which the analytic solvers do without.
+        from nerd_ros.scene.tensors import StateTensors
+        return StateTensors.of(self._state, self._effort, self.layout)
+
     @property
     def effort(self) -> np.ndarray:
         """Effort set for the next step, (W, A) [N m, N]."""
@@ -177,7 +187,7 @@ class Simulation:
         for _ in range(n):
             self._captured[self.solver]()
             self.steps += 1
-            if self._guard.faults.numpy().any():
+            if self._guard.found_fault:
                 self._react()
 
     def reset(self, world_mask: np.ndarray | None = None) -> None:
@@ -256,7 +266,8 @@ class Simulation:
             wp.launch(_latch, self._effort.shape, [
                 self._effort, self._limits, self.layout.num_base_dofs, self.scene.qd_stride,
             ], [self._applied, self._control.joint_f], device=self.scene.model.device)
-            self._pipeline.collide(self._state, self._contacts)
+            if uses_contacts(solver):
+                self._pipeline.collide(self._state, self._contacts)
 
         def end():
             self._guard.accept(self._new, self._state)

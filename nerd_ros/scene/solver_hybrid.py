@@ -1,47 +1,42 @@
 # Copyright 2026 nerd_ros contributors
 # SPDX-License-Identifier: Apache-2.0
 """
-One solver for the robot, another for everything else, and the contact wrench between them.
+One solver for the robot, another for everything else, and what they do to each other.
 
-The obstacle solver steps the whole model, the robot included as a shadow with its true inertia,
-and only the obstacles of the result are kept. What its contacts between robot and moving
-obstacles push on the robot is handed to the robot solver as an external wrench (`State.body_f`) in
-the same step. Static geometry is the business of each solver alone.
+The other solver steps the whole scene, the robot included as a shadow with its true inertia, and
+the obstacles of that are kept. How their touch changes the motion of the shadow in this step is
+added to the motion of the robot: a robot solver that moves the robot as the shadow moves alone
+gives the scene that the other solver makes as a whole. Where nothing that moves touches the robot,
+its solver's word stands. Static geometry is the business of each solver alone.
 """
 
+import newton
 import numpy as np
 import warp as wp
 
-from nerd_ros.scene.split_solver import SplitSolver, with_arrays
+from nerd_ros.scene.shadow import Shadow
+from nerd_ros.scene.split_solver import (Part, parts_of, SplitSolver, uses_contacts,
+                                         with_arrays)
 
 
 class SolverHybrid(SplitSolver):
     """
-    Steps the bodies in `robot_bodies` with `robot_solver` and all others with `obstacle_solver`.
+    Steps the bodies in `robot_bodies` with `robot_solver` and all others with `shadow`.
 
-    `obstacle_solver` has to offer the observable `contact_f` (SolverMuJoCo with
-    `use_mujoco_contacts=False`). `robot_solver` is any Newton solver that honours
-    `State.body_f`: it sees the contacts of the robot with static geometry only, and the user's
-    own `body_f`, which stays as it is, plus the wrench. No joint may connect a robot body to
-    another one.
+    `robot_solver` is any Newton solver; it sees the contacts of the robot with static geometry
+    only. No joint may connect a robot body to another one.
     """
 
-    def __init__(self, model, robot_solver, obstacle_solver, robot_bodies):
+    def __init__(self, model: newton.Model, robot_solver, shadow: Shadow, robot_bodies):
         super().__init__(model)
-        self.robot_solver = robot_solver
-        self.obstacle_solver = obstacle_solver
+        self.robot_solver, self._shadow = robot_solver, shadow
         is_robot = np.zeros(model.body_count, np.int32)
         is_robot[list(robot_bodies)] = 1
-        self._bodies = wp.array(is_robot, dtype=int, device=model.device)
         joints = is_robot[model.joint_child.numpy()]
-        self._coords = self._spread(joints, model.joint_q_start)
-        self._dofs = self._spread(joints, model.joint_qd_start)
-        self._shadow = model.state()
+        device = model.device
+        self._bodies = wp.array(is_robot, dtype=int, device=device)
+        self._joints = wp.array(joints, dtype=int, device=device)
         self._robot_state = model.state()
-        self.wrench = wp.zeros(model.body_count, dtype=wp.spatial_vector, device=model.device)
-        """Wrench of the moving obstacles on each robot body in the last step [N, N m]: world
-        frame, at the centre of mass, shape (body_count,)."""
-        self._body_f = wp.zeros_like(self.wrench)
         self._contacts = None
 
     @property
@@ -54,98 +49,55 @@ class SolverHybrid(SplitSolver):
         """The robot solver's limit on joint speeds [rad/s, m/s], infinite where it has none."""
         return getattr(self.robot_solver, 'speed_limit', np.inf)
 
-    def prepare(self, state_in, control, contacts, dt) -> None:
-        """Step the shadow, gather the wrench and start the robot solver."""
-        self._follow(contacts)
-        self.obstacle_solver.step(state_in, self._shadow, control, contacts, dt,
-                                  observables=self._observables)
-        self.wrench.zero_()
-        wp.launch(_gather_wrench, contacts.rigid_contact_max, [
-            contacts.rigid_contact_count,
-            contacts.rigid_contact_shape0, contacts.rigid_contact_shape1,
-            contacts.rigid_contact_point0, contacts.rigid_contact_point1,
-            contacts.rigid_contact_offset0, contacts.rigid_contact_offset1,
-            self._observables.contact_f, self.model.shape_body, self._bodies,
-            state_in.body_q, self.model.body_com,
-        ], [self.wrench], device=self.device)
-        wp.launch(_add, self.model.body_count, [state_in.body_f, self.wrench], [self._body_f],
-                  device=self.device)
-        wp.launch(_hide_obstacles, contacts.rigid_contact_max, [
-            contacts.rigid_contact_count, contacts.rigid_contact_shape0,
-            contacts.rigid_contact_shape1, self.model.shape_body, self._bodies,
-        ], [self._static_shape0, self._static_shape1], device=self.device)
-        robot_in = with_arrays(state_in, body_f=self._body_f)
-        static = with_arrays(contacts, rigid_contact_shape0=self._static_shape0,
-                             rigid_contact_shape1=self._static_shape1)
-        if isinstance(self.robot_solver, SplitSolver):
-            self.robot_solver.prepare(robot_in, control, static, dt)
-        else:
-            self.robot_solver.step(robot_in, self._robot_state, control, static, dt)
+    @property
+    def uses_contacts(self) -> bool:
+        """Whether robot solver or shadow does."""
+        return uses_contacts(self.robot_solver) or self._shadow.uses_contacts
 
-    def predict(self) -> None:
-        """Run the host part of the robot solver, where it has one."""
-        if isinstance(self.robot_solver, SplitSolver):
-            self.robot_solver.predict()
-
-    def finish(self, state_in, state_out, dt) -> None:
-        """Finish the robot and put robot and obstacles together in `state_out`."""
-        if isinstance(self.robot_solver, SplitSolver):
-            self.robot_solver.finish(state_in, self._robot_state, dt)
-        robot, rest = self._robot_state, self._shadow
-        for mask, name in ((self._coords, 'joint_q'), (self._dofs, 'joint_qd')):
-            wp.launch(_merge_joints, len(mask), [mask, getattr(robot, name), getattr(rest, name)],
-                      [getattr(state_out, name)], device=self.device)
-        wp.launch(_merge_bodies, self.model.body_count, [
-            self._bodies, robot.body_q, robot.body_qd, rest.body_q, rest.body_qd,
-        ], [state_out.body_q, state_out.body_qd], device=self.device)
+    def parts(self, state_in, state_out, control, contacts, dt) -> list[Part]:
+        """Return the parts of a step: shadow, robot, and both put together."""
+        static, hide = None, []
+        if contacts is not None and self.uses_contacts:
+            self._follow(contacts)
+            static = with_arrays(contacts, rigid_contact_shape0=self._static_shape0,
+                                 rigid_contact_shape1=self._static_shape1)
+            hide = [Part(lambda: self._hide_obstacles(contacts))]
+        return [*hide, *self._shadow.parts(state_in, control, contacts, static, dt),
+                *parts_of(self.robot_solver, state_in, self._robot_state, control, static, dt),
+                Part(lambda: self._merge(state_out))]
 
     def reset(self, state, world_mask=None, flags=None) -> None:
         """Reset both solvers; see `newton.solvers.SolverBase.reset`."""
-        self.obstacle_solver.reset(state, world_mask, flags)
+        self._shadow.reset(state, world_mask, flags)
         self.robot_solver.reset(state, world_mask, flags)
 
     def notify_model_changed(self, flags) -> None:
         """Tell both solvers that properties of the model changed."""
-        self.obstacle_solver.notify_model_changed(flags)
+        self._shadow.notify_model_changed(flags)
         self.robot_solver.notify_model_changed(flags)
 
     def _follow(self, contacts) -> None:
         """Size the buffers that belong to one `Contacts`, when it is a new one."""
-        if contacts is self._contacts:
-            return
-        self._observables = self.obstacle_solver.observables({'contact_f'}, contacts=contacts)
-        self._static_shape0 = wp.zeros_like(contacts.rigid_contact_shape0)
-        self._static_shape1 = wp.zeros_like(contacts.rigid_contact_shape1)
-        self._contacts = contacts
+        if contacts is not self._contacts:
+            self._static_shape0 = wp.zeros_like(contacts.rigid_contact_shape0)
+            self._static_shape1 = wp.zeros_like(contacts.rigid_contact_shape1)
+            self._contacts = contacts
 
-    def _spread(self, joint_values, joint_start) -> wp.array:
-        """Per coordinate or dof what `joint_values` says of its joint."""
-        counts = np.diff(joint_start.numpy())
-        return wp.array(np.repeat(joint_values, counts), dtype=int, device=self.device)
+    def _hide_obstacles(self, contacts) -> None:
+        wp.launch(_hide_obstacles, contacts.rigid_contact_max, [
+            contacts.rigid_contact_count, contacts.rigid_contact_shape0,
+            contacts.rigid_contact_shape1, self.model.shape_body, self._bodies,
+        ], [self._static_shape0, self._static_shape1], device=self.device)
 
-
-@wp.kernel
-def _add(a: wp.array[wp.spatial_vector], b: wp.array[wp.spatial_vector],
-         total: wp.array[wp.spatial_vector]):
-    i = wp.tid()
-    total[i] = a[i] + b[i]
-
-
-@wp.kernel
-def _merge_joints(is_robot: wp.array[int], robot: wp.array[float], rest: wp.array[float],
-                  out: wp.array[float]):
-    i = wp.tid()
-    out[i] = wp.where(is_robot[i] == 1, robot[i], rest[i])
-
-
-@wp.kernel
-def _merge_bodies(is_robot: wp.array[int],
-                  robot_q: wp.array[wp.transform], robot_qd: wp.array[wp.spatial_vector],
-                  rest_q: wp.array[wp.transform], rest_qd: wp.array[wp.spatial_vector],
-                  out_q: wp.array[wp.transform], out_qd: wp.array[wp.spatial_vector]):
-    i = wp.tid()
-    out_q[i] = wp.where(is_robot[i] == 1, robot_q[i], rest_q[i])
-    out_qd[i] = wp.where(is_robot[i] == 1, robot_qd[i], rest_qd[i])
+    def _merge(self, state_out) -> None:
+        model, robot = self.model, self._robot_state
+        together, alone = self._shadow.together, self._shadow.alone
+        wp.launch(_merge, model.joint_count, [
+            self._joints, model.joint_type, model.joint_q_start, model.joint_qd_start,
+            robot.joint_q, robot.joint_qd, together.joint_q, together.joint_qd,
+            alone.joint_q, alone.joint_qd,
+        ], [state_out.joint_q, state_out.joint_qd], device=self.device)
+        newton.eval_fk(model, state_out.joint_q, state_out.joint_qd, state_out)
 
 
 @wp.func
@@ -170,26 +122,39 @@ def _hide_obstacles(count: wp.array[int], shape0: wp.array[int], shape1: wp.arra
             static_shape1[i] = shape1[i]
 
 
+@wp.func
+def _quat(values: wp.array[float], at: int):
+    return wp.quat(values[at], values[at + 1], values[at + 2], values[at + 3])
+
+
 @wp.kernel
-def _gather_wrench(count: wp.array[int], shape0: wp.array[int], shape1: wp.array[int],
-                   point0: wp.array[wp.vec3], point1: wp.array[wp.vec3],
-                   offset0: wp.array[wp.vec3], offset1: wp.array[wp.vec3],
-                   contact_f: wp.array[wp.spatial_vector],
-                   shape_body: wp.array[int], is_robot: wp.array[int],
-                   body_q: wp.array[wp.transform], body_com: wp.array[wp.vec3],
-                   wrench: wp.array[wp.spatial_vector]):
-    """Add the force of each contact between robot and moving obstacle to its robot body."""
-    i = wp.tid()
-    if i >= count[0] or shape0[i] < 0 or shape1[i] < 0:
+def _merge(is_robot: wp.array[int], joint_type: wp.array[int], joint_q_start: wp.array[int],
+           joint_qd_start: wp.array[int], robot_q: wp.array[float], robot_qd: wp.array[float],
+           together_q: wp.array[float], together_qd: wp.array[float],
+           alone_q: wp.array[float], alone_qd: wp.array[float],
+           out_q: wp.array[float], out_qd: wp.array[float]):
+    """Obstacles from `together`; the robot, and what it does otherwise together than alone."""
+    joint = wp.tid()
+    first, end = joint_q_start[joint], joint_q_start[joint + 1]
+    if is_robot[joint] == 0:
+        for i in range(first, end):
+            out_q[i] = together_q[i]
+        for i in range(joint_qd_start[joint], joint_qd_start[joint + 1]):
+            out_qd[i] = together_qd[i]
         return
-    body0, body1 = shape_body[shape0[i]], shape_body[shape1[i]]
-    if body0 < 0 or body1 < 0 or is_robot[body0] == is_robot[body1]:
-        return
-    # `contact_f` is the wrench on shape0, at the middle of the two surface points.
-    body = wp.where(is_robot[body0] == 1, body0, body1)
-    f = wp.where(body == body0, contact_f[i], -contact_f[i])
-    point = 0.5 * (wp.transform_point(body_q[body0], point0[i] + offset0[i])
-                   + wp.transform_point(body_q[body1], point1[i] + offset1[i]))
-    arm = point - wp.transform_point(body_q[body], body_com[body])
-    torque = wp.spatial_bottom(f) + wp.cross(arm, wp.spatial_top(f))
-    wp.atomic_add(wrench, body, wp.spatial_vector(wp.spatial_top(f), torque))
+    for i in range(joint_qd_start[joint], joint_qd_start[joint + 1]):
+        out_qd[i] = robot_qd[i] + (together_qd[i] - alone_qd[i])
+    turn = int(-1)
+    if joint_type[joint] == newton.JointType.FREE:
+        turn = first + 3
+    elif joint_type[joint] == newton.JointType.BALL:
+        turn = first
+    for i in range(first, wp.where(turn < 0, end, turn)):
+        out_q[i] = robot_q[i] + (together_q[i] - alone_q[i])
+    if turn >= 0:
+        turned = _quat(robot_q, turn)
+        ours, others = _quat(together_q, turn), _quat(alone_q, turn)
+        if wp.length_sq(ours - others) > 0.0:
+            turned = wp.normalize(ours * wp.quat_inverse(others) * turned)
+        for k in range(4):
+            out_q[turn + k] = turned[k]

@@ -15,7 +15,7 @@ from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.scene.contacts import ContactSlots
 from nerd_ros.scene.external_force import ExternalForce
 from nerd_ros.scene.rows import RobotRows
-from nerd_ros.scene.split_solver import SplitSolver
+from nerd_ros.scene.split_solver import Part, SplitSolver
 from nerd_ros.scene.teacher import GRAVITY
 
 # What gravity may differ from the learned one by, as a share of it; 9.8 m/s^2 passes for 9.81.
@@ -27,17 +27,18 @@ class SolverNeRD(SplitSolver):
     Steps the robot of each world of `model` with its learned dynamics; all else stands still.
 
     `learned` is a NerdModel or the folder of one. Static geometry acts through the contact slots
-    of the robot, so `step` takes no notice of `contacts`; moving bodies act on the robot through
-    `State.body_f`, as SolverHybrid arranges; `force_substeps` is the number of steps that the
-    solver behind these wrenches takes in one dt, see ExternalForce. The history of the last steps
-    is kept here: `reset` clears it, and it has to be called when a state is set from outside.
+    of the robot, so `step` takes no notice of `contacts`; moving bodies act on the robot by
+    SolverHybrid, and wrenches of the user's by `State.body_f`, see ExternalForce. The history of
+    the last steps is kept here: `reset` clears it, and it has to be called when a state is set
+    from outside.
 
     Raises ValueError when `model` does not hold the robot or has another gravity than was
     learned, and from `step` when `dt` is not the time step that was learned.
     """
 
-    def __init__(self, model: newton.Model, learned: NerdModel | Path | str,
-                 force_substeps: int = 1):
+    uses_contacts = False
+
+    def __init__(self, model: newton.Model, learned: NerdModel | Path | str):
         super().__init__(model)
         if not isinstance(learned, NerdModel):
             learned = load_checkpoint(learned)
@@ -45,7 +46,7 @@ class SolverNeRD(SplitSolver):
         self.learned, self._rows = learned, rows
         _check_gravity(rows, learned)
         self._slots = ContactSlots(rows)
-        self._force = ExternalForce(rows, force_substeps)
+        self._force = ExternalForce(rows)
         worlds, layout, device = rows.num_worlds, learned.layout, model.device
         self._q = wp.zeros((worlds, layout.nq), dtype=float, device=device)
         self._qd = wp.zeros((worlds, layout.nqd), dtype=float, device=device)
@@ -68,11 +69,16 @@ class SolverNeRD(SplitSolver):
         """Speed of each dof above which the motion has diverged, (nqd,) [rad/s, m/s]."""
         return self.learned.speed_limit.cpu().numpy()
 
-    def prepare(self, state_in, control, contacts, dt) -> None:
-        """Gather the inputs of the network; see `SplitSolver.prepare`."""
+    def parts(self, state_in, state_out, control, contacts, dt) -> list[Part]:
+        """Return the parts of a step: gather its inputs, run the network, update the robot."""
         if abs(dt - self.learned.layout.dt) > 1e-6:
             raise ValueError(f'the model of {self.learned.layout.robot} has learned steps of '
                              f'{self.learned.layout.dt:g} s and cannot take one of {dt:g} s.')
+        return [Part(lambda: self._prepare(state_in, control, dt)),
+                Part(self._network.step, host=True),
+                Part(lambda: self._finish(state_in, state_out, dt))]
+
+    def _prepare(self, state_in, control, dt) -> None:
         self._slots.update(state_in)
         self._force.split(state_in, control, dt)
         rows, model = self._rows, self.model
@@ -82,11 +88,7 @@ class SolverNeRD(SplitSolver):
             model.joint_count // rows.num_worlds,
         ], [self._q, self._qd, self._base], device=self.device)
 
-    def predict(self) -> None:
-        """Run the network."""
-        self._network.step()
-
-    def finish(self, state_in, state_out, dt) -> None:
+    def _finish(self, state_in, state_out, dt) -> None:
         """Add what acts on top of the network and update the robot's links."""
         rows = self._rows
         if state_out is not state_in:

@@ -14,7 +14,9 @@ from nerd_ros.resources import resource_path, ResourceError
 from nerd_ros.scene.analytic import FrictionFeatherstone, Substepped
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.scene import mujoco_solver, Scene
+from nerd_ros.scene.shadow import MujocoCShadow, SolverShadow
 from nerd_ros.scene.solver_hybrid import SolverHybrid
+from nerd_ros.scene.solver_mujoco_c import SolverMujocoC
 
 # Featherstone's penalty contacts and the steep friction law need steps of this size [s].
 _FEATHERSTONE_STEP = 5.0e-4
@@ -36,8 +38,7 @@ def make_solver(scene: Scene, name: str, model: Path | str | None = None) -> Sol
         from nerd_ros.dynamics.checkpoint import load_checkpoint
         from nerd_ros.scene.solver_nerd import SolverNeRD
         folder = model or shipped_model(scene.spec)
-        robot = SolverNeRD(scene.model, load_checkpoint(folder, scene.layout),
-                           force_substeps=_mujoco_substeps(scene))
+        robot = SolverNeRD(scene.model, load_checkpoint(folder, scene.layout))
     elif name == 'featherstone':
         substeps = math.ceil(scene.spec.dt / _FEATHERSTONE_STEP - 1e-6)
         robot = Substepped(FrictionFeatherstone(scene.model), substeps)
@@ -65,11 +66,15 @@ def analytic_solver(scene: Scene) -> SolverBase:
     for RK4, whose contact forces are those of its last stage, and not for one step of dt: at
     5 ms boxes are hit up to half too fast, at 1.25 ms within a few per cent.
     """
+    integrator = 'implicitfast' if _has_obstacles(scene) else 'rk4'
+    if scene.num_worlds == 1 and scene.model.device.is_cpu:
+        substeps = _mujoco_substeps(scene)
+        return SolverMujocoC(scene.model, substeps, range(scene.num_links),
+                             math.ceil(substeps / 2), integrator=integrator)
     with warnings.catch_warnings():
         # Steps this small make up for contact geometry that RK4 keeps during a step.
         warnings.filterwarnings('ignore', 'SolverMuJoCo with RK4 and Newton contacts')
-        solver = mujoco_solver(scene.model, use_mujoco_contacts=False,
-                               integrator='implicitfast' if _has_obstacles(scene) else 'rk4')
+        solver = mujoco_solver(scene.model, use_mujoco_contacts=False, integrator=integrator)
     return Substepped(solver, _mujoco_substeps(scene))
 
 
@@ -78,8 +83,11 @@ def with_obstacles(scene: Scene, robot: SolverBase) -> SolverBase:
     if not _has_obstacles(scene):
         return robot
     bodies = np.arange(scene.model.body_count).reshape(-1, scene.body_stride)
-    return SolverHybrid(scene.model, robot, analytic_solver(scene),
-                        bodies[:, :scene.num_links].reshape(-1))
+    robots, obstacles = (part.reshape(-1) for part in np.split(bodies, [scene.num_links], axis=1))
+    solver = analytic_solver(scene)
+    shadow = (MujocoCShadow(solver, obstacles) if isinstance(solver, SolverMujocoC)
+              else SolverShadow(solver, analytic_solver(scene)))
+    return SolverHybrid(scene.model, robot, shadow, robots)
 
 
 def _has_obstacles(scene: Scene) -> bool:

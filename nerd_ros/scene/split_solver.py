@@ -2,30 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """A solver with host work in its step, opened so that device work around it can be captured."""
 
+from collections.abc import Callable
 import copy
+from dataclasses import dataclass
 
 from newton.solvers import SolverBase
 
 
+@dataclass(frozen=True)
+class Part:
+    """
+    A stretch of a step: kernel launches, or with `host` what is computed without Warp.
+
+    Launches are on buffers that stay the same from step to step, so that they can be recorded in
+    a captured graph.
+    """
+
+    run: Callable[[], None]
+    host: bool = False
+
+
 class SplitSolver(SolverBase):
-    """
-    A Newton solver whose step is `prepare`, `predict` and `finish`.
+    """A Newton solver whose step is a sequence of parts; `step` runs them one after the other."""
 
-    `prepare` and `finish` only launch kernels on buffers of this solver and of the states given,
-    so each can be recorded in a captured graph; `predict` runs on the host in between. `step` is
-    the three in sequence, as any Newton loop expects it.
-    """
+    uses_contacts = True
+    """Whether the step reads the contacts it is given; else they may be None."""
 
-    def prepare(self, state_in, control, contacts, dt) -> None:
-        """Read `state_in`, `control` and `contacts` into buffers of the solver (device)."""
-        raise NotImplementedError
-
-    def predict(self) -> None:
-        """Compute what the device cannot (host)."""
-        raise NotImplementedError
-
-    def finish(self, state_in, state_out, dt) -> None:
-        """Write the next state into `state_out` (device)."""
+    def parts(self, state_in, state_out, control, contacts, dt) -> list[Part]:
+        """Return the parts of a step from `state_in` to `state_out`, in their order."""
         raise NotImplementedError
 
     def step(self, state_in, state_out, control, contacts, dt, *, observables=None) -> None:
@@ -37,9 +41,20 @@ class SplitSolver(SolverBase):
         self.validate_observables(observables, contacts)
         if control is None:
             control = self.model.control(clone_variables=False)
-        self.prepare(state_in, control, contacts, dt)
-        self.predict()
-        self.finish(state_in, state_out, dt)
+        for part in self.parts(state_in, state_out, control, contacts, dt):
+            part.run()
+
+
+def parts_of(solver: SolverBase, state_in, state_out, control, contacts, dt) -> list[Part]:
+    """Return the parts of the step of any Newton solver."""
+    if isinstance(solver, SplitSolver):
+        return solver.parts(state_in, state_out, control, contacts, dt)
+    return [Part(lambda: solver.step(state_in, state_out, control, contacts, dt))]
+
+
+def uses_contacts(solver: SolverBase) -> bool:
+    """Whether a solver reads the contacts it is given."""
+    return not isinstance(solver, SplitSolver) or solver.uses_contacts
 
 
 def with_arrays(owner, **arrays):

@@ -129,7 +129,7 @@ def _serve(spec: RobotSpec, world: World, port: int, memory, stop, ready,
     parent = multiprocessing.parent_process()
     logging.getLogger('websockets').setLevel(logging.CRITICAL)
     # The parent has told what of the robot has no effect.
-    logging.getLogger('nerd_ros.scene.urdf').setLevel(logging.ERROR)
+    logging.getLogger('nerd_ros.scene.robot_warnings').setLevel(logging.ERROR)
     # The scene lies on the CPU, which is not Warp's own choice where there is a GPU.
     wp.set_device('cpu')
     scene = build_scene(spec, world)
@@ -140,7 +140,7 @@ def _serve(spec: RobotSpec, world: World, port: int, memory, stop, ready,
     view.set_model(scene.model)
     shared = np.frombuffer(memory, np.float32)
     poses = shared[1:].reshape(-1, 7)
-    _aim(view, poses[:scene.num_links, :3])
+    aim(view, poses[:scene.num_links, :3])
     state = scene.model.state()
     while not stop.is_set() and parent.is_alive():
         begin = monotonic()
@@ -160,7 +160,7 @@ def _serve(spec: RobotSpec, world: World, port: int, memory, stop, ready,
     os._exit(0)
 
 
-def _aim(view: ViewerViser, links: np.ndarray) -> None:
+def aim(view: ViewerViser, links: np.ndarray) -> None:
     """Place the camera so that the robot, with links (n, 3) at its start, fills the picture."""
     middle = (links.min(0) + links.max(0)) / 2.0
     size = max(0.5, float(np.ptp(links, axis=0).max()))

@@ -8,6 +8,9 @@ import newton
 import numpy as np
 import warp as wp
 
+# The one box of the teacher's world, which differs from trajectory to trajectory.
+NEARBY_BOX = 'nearby_box'
+
 
 class WorldError(ValueError):
     """A world file cannot be used; the message names file, line and element."""
@@ -87,6 +90,12 @@ def ground_plane(normal=(0.0, 0.0, 1.0), offset: float = 0.0, friction: float = 
     """Endless plane named `ground` of the points x with normal . x = offset [m]."""
     return Obstacle('ground', 'plane', (10.0, 10.0), plane_pose(normal, offset), True,
                     friction=friction)
+
+
+def nearby_box(friction: float = 1.0) -> Obstacle:
+    """Static box named `nearby_box`, far away until `Scene.set_box` places it."""
+    return Obstacle(NEARBY_BOX, 'box', (0.2, 0.2, 0.2), (0.0, 0.0, -1.0e3, 0.0, 0.0, 0.0, 1.0),
+                    True, friction=friction)
 
 
 def plane_pose(normal, offset: float) -> tuple[float, ...]:

@@ -38,6 +38,8 @@ def model(layout):
                           0.1 * torch.randn(2000, 2 * layout.nqd),
                           torch.randn(2000, layout.nqd))
     torch.nn.init.normal_(model.rest_speed)
+    for correction in model.readout.corrections:
+        torch.nn.init.normal_(correction.combine.weight, std=0.3)
     return model
 
 

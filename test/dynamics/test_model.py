@@ -69,7 +69,7 @@ def test_a_reset_world_forgets_and_the_others_do_not(model):
 def test_the_receptive_field_is_exact_and_causal(spans):
     torch.manual_seed(0)
     config = TransformerConfig(width=32, spans=spans)
-    network = Transformer(config, 6, 3)
+    network = Transformer(config, 6)
     tokens = torch.randn(1, 30, 6, requires_grad=True)
     network(tokens)[0, 20].sum().backward()
     seen = tokens.grad[0].abs().sum(-1) > 0

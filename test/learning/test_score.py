@@ -8,7 +8,7 @@ import torch
 
 from nerd_ros.dynamics import features
 from nerd_ros.dynamics.checkpoint import load_checkpoint
-from nerd_ros.learning.free_running import held_out
+from nerd_ros.learning.held_out import held_out
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.solvers import shipped_model
 from nerd_ros.scene.teacher import GRAVITY, TeacherRollouts

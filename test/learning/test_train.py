@@ -2,21 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training lowers the loss, goes on where it stopped, and keeps a model that can be loaded."""
 
-import json
+from pathlib import Path
+import subprocess
+import sys
 
-import numpy as np
 import pytest
+from safetensors.torch import load_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 import torch
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint
 from nerd_ros.dynamics.layout import JointLayout, RobotLayout
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.dynamics.transformer import TransformerConfig
-from nerd_ros.learning import train as training
 from nerd_ros.learning.generate import generate
 from nerd_ros.learning.optimisation import Optimisation, STATE, TrainingError
+from nerd_ros.learning.train import train
 from nerd_ros.learning.trajectories import TrajectoryError
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.learning.validation import Validation
+from nerd_ros.scene.robot_spec import RobotError, RobotSpec
 
 
 @pytest.fixture(scope='module')
@@ -33,23 +37,41 @@ def data(spec, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def short_checks(monkeypatch):
-    monkeypatch.setattr(training, 'VALIDATION_COUNT', 4)
-    monkeypatch.setattr(training, 'VALIDATION_SECONDS', 0.2)
+    monkeypatch.setattr(Validation, 'count', 4)
+    monkeypatch.setattr(Validation, 'longest', 0.2)
 
 
 def run(spec, data, out, **options):
     options = {'steps': 40, 'check_every': 20, 'batch': 8, 'width': 32, **options}
-    return training.train(spec, data, out, compiled=False, progress=False, **options)
+    return train(spec, data, out, compiled=False, progress=False, **options)
 
 
-def test_a_training_leaves_a_model_with_its_card(spec, data, tmp_path):
+def logged(folder) -> dict[str, list[tuple[int, float]]]:
+    """Steps and values of each tag in TensorBoard's log, but how fast it went."""
+    log = EventAccumulator(str(folder)).Reload()
+    return {tag: [(event.step, event.value) for event in log.Scalars(tag)]
+            for tag in log.Tags()['scalars'] if tag != 'steps_per_second'}
+
+
+def test_a_training_leaves_a_model_with_its_card_and_a_log(spec, data, tmp_path, capsys):
     run(spec, data, tmp_path, command='nerd-ros train')
     model = load_checkpoint(tmp_path)
     assert model.card['command'] == 'nerd-ros train'
     assert model.card['data']['trajectories'] == 64
-    log = [json.loads(line) for line in (tmp_path / training.LOG).read_text().splitlines()]
-    assert [row['step'] for row in log] == [20, 40]
-    assert log[1]['loss'] < log[0]['loss']
+    log = logged(tmp_path)
+    free = [f'free_running/{motion}_{where}_ground' for motion in ('passive', 'random')
+            for where in ('with', 'without')]
+    assert set(log) == {'loss/training', 'loss/validation', 'learning_rate/Muon',
+                        'learning_rate/AdamW', *free}
+    assert [step for step, _ in log['loss/training']] == list(range(1, 41))
+    assert log['learning_rate/Muon'][-1][1] < 0.1 * log['learning_rate/Muon'][5][1]
+    for tag in ('loss/validation', *free):
+        assert [step for step, _ in log[tag]] == [20, 40]
+    assert log['loss/validation'][1][1] < log['loss/validation'][0][1]
+    assert model.card['validation']['passive_with_ground'] in [
+        pytest.approx(value) for _, value in log['free_running/passive_with_ground']]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines] == [['step', '20', 'loss'], ['step', '40', 'loss']]
 
 
 def test_a_training_can_start_from_a_model(spec, data, tmp_path):
@@ -58,7 +80,7 @@ def test_a_training_can_start_from_a_model(spec, data, tmp_path):
     run(spec, data, tmp_path / 'second', start=tmp_path / 'first')
     second = load_checkpoint(tmp_path / 'second')
     assert second.card['started_from']['data'] == first.card['data']
-    assert torch.equal(second.token_mean, first.token_mean)
+    assert torch.equal(first.token_mean, second.token_mean)
     weights = [m.network.embed.weight for m in (first, second)]
     assert 0.0 < (weights[0] - weights[1]).abs().mean() < 0.1 * weights[0].abs().mean()
 
@@ -78,10 +100,8 @@ def test_a_stopped_training_goes_on_as_if_never_stopped(spec, data, tmp_path, mo
     resumed = run(spec, data, tmp_path / 'stopped')
     for name, value in whole.state_dict().items():
         assert torch.equal(value, resumed.state_dict()[name]), name
-    logs = [[{key: row[key] for key in ('step', 'loss', 'free', 'ground')} for row in map(
-        json.loads, (tmp_path / folder / training.LOG).read_text().splitlines())]
-        for folder in ('whole', 'stopped')]
-    assert logs[0] == logs[1]
+    # The steps that were taken twice are in the log once.
+    assert logged(tmp_path / 'whole') == logged(tmp_path / 'stopped')
     kept = [load_checkpoint(tmp_path / folder) for folder in ('whole', 'stopped')]
     assert torch.equal(*(model.network.embed.weight for model in kept))
 
@@ -103,19 +123,50 @@ def test_a_training_goes_on_with_its_own_data_only(spec, data, tmp_path):
         run(spec, here, out)
 
 
-def test_too_few_trajectories_are_refused(spec, data, tmp_path):
-    with pytest.raises(TrajectoryError, match='fewer than one batch'):
+def test_two_processes_train_as_one_does(spec, data, tmp_path):
+    def torchrun(steps: int):
+        subprocess.run(
+            [sys.executable, '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node=2',
+             Path(__file__).with_name('train_in_processes.py'), data, tmp_path / 'two',
+             str(steps)], check=True)
+        return [load_file(tmp_path / 'two' / f'rank{rank}.safetensors') for rank in (0, 1)]
+
+    one = run(spec, data, tmp_path / 'one', steps=8, check_every=4)
+    weights = torchrun(8)
+    for name, value in weights[0].items():
+        assert torch.equal(value, weights[1][name]), name
+        if name not in dict(one.named_parameters()):   # normalisers
+            assert torch.equal(value, one.state_dict()[name]), name
+    alone, together = logged(tmp_path / 'one'), logged(tmp_path / 'two')
+    assert alone.keys() == together.keys()
+    for tag, values in alone.items():
+        assert [step for step, _ in together[tag]] == [step for step, _ in values]
+        # Rounding is all that differs, and free motion makes more of it than a step does.
+        near = pytest.approx([value for _, value in values], rel=1e-2 if 'free' in tag else 1e-3)
+        assert [value for _, value in together[tag]] == near, tag
+    # One process goes on where two stopped, if need be.
+    again = run(spec, data, tmp_path / 'two', steps=8, check_every=4)
+    assert torch.equal(again.network.embed.weight, weights[0]['network.embed.weight'])
+
+
+def test_a_robot_with_a_floating_base_is_trained(tmp_path):
+    spec = RobotSpec.load('cube')
+    generate(spec, tmp_path / 'cube.h5', 16, progress=False)
+    run(spec, tmp_path / 'cube.h5', tmp_path, steps=4, check_every=2)
+    checked = load_checkpoint(tmp_path).card['validation']
+    assert set(checked) == {'step', 'one_step', 'passive_with_ground'}
+
+
+def test_what_cannot_be_trained_is_refused(spec, data, tmp_path):
+    with pytest.raises(TrajectoryError, match='fewer than one batch of 100; generate more'):
         run(spec, data, tmp_path, batch=100)
-
-
-def test_a_jump_is_no_part_of_the_target(spec, data):
-    from nerd_ros.learning.trajectories import TrajectoryFile
-    with TrajectoryFile(data) as file:
-        batch, layout = file.read(), file.layout
-    targets = training._convert(layout, batch)[1][..., layout.nqd:].numpy()
-    expected = np.diff(batch.joint_qd, axis=1) - batch.jump
-    assert batch.jump.any()
-    assert targets == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(RobotError, match='section evaluation is missing'):
+        run(spec.model_copy(update={'evaluation': None}), data, tmp_path)
+    with pytest.raises(TrainingError, match='no device tpu; choose cpu or cuda'):
+        run(spec, data, tmp_path, device='tpu')
+    if not torch.cuda.is_available():
+        with pytest.raises(TrainingError, match='no GPU'):
+            run(spec, data, tmp_path, device='cuda')
 
 
 def small_optimisation(steps=20, **settings):

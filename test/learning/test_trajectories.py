@@ -21,7 +21,7 @@ def batch(count, steps=4):
     rng = np.random.default_rng(count)
     shapes = {'joint_q': (steps + 1, 2), 'joint_qd': (steps + 1, 2), 'effort': (steps, 2),
               'contacts': (steps, 1, 7), 'jump': (steps, 2), 'gravity': (3,), 'base_pose': (7,),
-              'ground': (4,)}
+              'ground': (4,), 'box': (10,)}
     return Trajectories(**{name: rng.normal(size=(count, *shape)).astype(np.float32)
                            for name, shape in shapes.items()})
 
@@ -67,10 +67,12 @@ def test_misuse_is_named(tmp_path):
     create(tmp_path / 'arm.h5').close()
     with pytest.raises(TrajectoryError, match='arm.h5: exists already'):
         create(tmp_path / 'arm.h5')
-    with h5py.File(tmp_path / 'arm.h5', 'r+') as file:
-        file.attrs['format_version'] = 99
-    with pytest.raises(TrajectoryError, match='arm.h5: format version 99'):
-        TrajectoryFile(tmp_path / 'arm.h5')
+    for version in (1, 99):   # files of version 1 have no boxes
+        with h5py.File(tmp_path / 'arm.h5', 'r+') as file:
+            file.attrs['format_version'] = version
+        with pytest.raises(TrajectoryError, match=f'arm.h5: format version {version}, this '
+                                                  'program reads 2; generate the file anew'):
+            TrajectoryFile(tmp_path / 'arm.h5')
     h5py.File(tmp_path / 'other.h5', 'w').close()
     with pytest.raises(TrajectoryError, match='other.h5: format version None'):
         TrajectoryFile(tmp_path / 'other.h5')

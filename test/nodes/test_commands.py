@@ -20,6 +20,19 @@ def efforts(commands, time=0.0) -> list:
     return commands.effort.tolist()
 
 
+def test_a_robot_without_joints_obeys_nothing():
+    commands = EffortCommands((), (), timeout=0.5)
+    with pytest.raises(CommandError, match='the robot has no joints'):
+        commands.set_by_name(['hand'], [1.0])
+    with pytest.raises(CommandError, match='the robot has no joints'):
+        commands.set_by_order([])
+    commands.clear()
+    for time in (0.0, 10.0):
+        commands.latch(time)
+    commands.set_timeout(1.0, 'hold')
+    assert commands.effort.shape == (0,)
+
+
 def test_nothing_was_commanded_yet(commands):
     assert not commands.latch(0.0)
     assert commands.effort.tolist() == [0.0, 0.0]

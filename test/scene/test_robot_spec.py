@@ -27,6 +27,13 @@ def test_shipped_robot():
     assert spec.urdf_path.is_file()
 
 
+def test_a_floating_base_needs_no_joints(tmp_path, data):
+    data['joints'], data['base']['type'] = {}, 'floating'
+    for section in ('sampling', 'evaluation'):
+        data.pop(section)
+    assert load(tmp_path, data).joints == {}
+
+
 def test_urdf_is_relative_to_the_file(tmp_path, data):
     data['urdf'] = 'mine.urdf'
     assert load(tmp_path, data).urdf_path == tmp_path / 'mine.urdf'
@@ -59,6 +66,11 @@ def change(key, value):
     (change('teacher.substeps', 2.5), ['field teacher.substeps']),
     (change('sampling.velocity', [1.0]), ['sampling.velocity', 'one per joint']),
     (change('sampling.hold', [9, 3]), ['hold', '9 is above 3']),
+    (change('sampling.base_velocity', [1.0]), ['sampling.base_velocity']),
+    (change('evaluation.position', [[0.0, 1.0]]), ['evaluation.position', 'one per joint']),
+    (change('evaluation.position', [[0.0, 1.0], [2.0, 1.0]]), ['position', '2.0 is above 1.0']),
+    (change('evaluation.grounds', [{'height': 0.1, 'yaw': 1.0}]),
+     ['unknown field evaluation.grounds.0.yaw']),
     (change('sampling.passive_share', 1.5), ['sampling.passive_share', 'less than or equal to 1']),
     (change('name', 'my robot'), ['field name']),
     (change('name', 'a' * 5000), ['field name', 'at most 100', 'aaa...aaa']),
@@ -66,6 +78,10 @@ def change(key, value):
     (change('joints.shoulder.armature', 1e300), ['joints.shoulder.armature', '1000000']),
     (change('joints.shoulder.effort_limit', 1e300), ['shoulder.effort_limit', '1000000']),
     (change('contact.slot_spacing', 1e-9), ['contact.slot_spacing', '0.001']),
+    (change('joints', {}), ['joints: a robot with a fixed base has at least one']),
+    (change('joints.shoulder.effort_limit', -1.0), ['shoulder.effort_limit', 'equal to 0']),
+    (change('contact.shape_slots', 1), ['contact.shape_slots', 'equal to 2']),
+    (change('contact.links', 'upper_link'), ['contact.links', "'upper_link'"]),
     (lambda data: data.pop('urdf'), ['field urdf is missing']),
 ])
 def test_mistakes_are_named(tmp_path, data, apply, words):

@@ -79,7 +79,8 @@ def test_cylinders_become_capsules_only_on_request(copy):
     assert kinds(copy()) == {int(newton.GeoType.CAPSULE)}
     as_is = copy(spec=[('rounded_cylinders: true', 'rounded_cylinders: false')])
     assert kinds(as_is) == {int(newton.GeoType.CYLINDER)}
-    assert build_scene(as_is, EMPTY).layout.num_slots == 32
+    slots = build_scene(as_is, EMPTY).layout.slots
+    assert [slot.ring for slot in slots] == pytest.approx([0.02] * 7)
 
 
 def test_fingerprint_is_of_the_tree_alone(copy):
@@ -104,10 +105,11 @@ def test_dropped_elements_are_warned_of_once_by_name_and_line(copy, caplog):
              '<gazebo/><gazebo reference="base"/><ros2_control name="b" type="system"/>')
     spec = copy(urdf=[('</robot>', extra + '</robot>'),
                       ('<child link="lower_link"/>',
-                       '<child link="lower_link"/><mimic joint="shoulder"/>')])
+                       '<child link="lower_link"/><safety_controller k_velocity="1"/>')])
     with caplog.at_level(logging.WARNING):
         root = read_urdf(spec)
-    for tag in ('transmission', 'gazebo', 'ros2_control', 'mimic'):
+        build_scene(spec, EMPTY)
+    for tag in ('transmission', 'gazebo', 'ros2_control', 'safety_controller'):
         found = [r.getMessage() for r in caplog.records if f'<{tag}>' in r.getMessage()]
         assert len(found) == 1 and 'robot.urdf' in found[0] and 'line' in found[0]
         assert root.find(f'.//{tag}') is None
@@ -127,7 +129,35 @@ def test_dropped_elements_are_warned_of_once_by_name_and_line(copy, caplog):
     ([('name="elbow" type="continuous"', 'name="elbow" type="planar"')], ['elbow', 'planar']),
     ([('name="elbow" type="continuous"', 'name="elbow" type="revolute"')],
      ['elbow', 'lower and upper']),
+    ([('name="elbow" type="continuous"', 'name="elbow" type="floating"')],
+     ['line 55', 'joint elbow is floating', 'only a base']),
     ([('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>')], ['shoulder', 'axis']),
+    ([('name="elbow" type="continuous"', 'name="elbow" type="revolute"'),
+      ('effort="6.0" velocity="60.0"', 'effort="6" lower="0.3" upper="-0.3"')],
+     ['joint elbow', 'lower limit above']),
+    ([('name="elbow" type="continuous"', 'name="elbow" type="revolute"'),
+      ('effort="6.0" velocity="60.0"', 'effort="6" lower="0" upper="0"')],
+     ['joint elbow cannot move', 'fixed']),
+    ([('name="elbow" type="continuous"', 'name="elbow" type="revolute"'),
+      ('effort="6.0" velocity="60.0"', 'effort="6" lower="0.3" upper="0.6"')],
+     ['robot.yaml', 'joint elbow starts at 0', '0.3 and 0.6', 'initial']),
+    ([('<mass value="0.6255677234174437"/>', '')], ['lower_link', 'inertia but no <mass>']),
+    ([('<mass value="0.6255677234174437"/>', '<mass value="0"/>'),
+      ('ixx="0.009970894694" iyy="0.009970894694" izz="0.0002"', 'ixx="0" iyy="0" izz="0"')],
+     ['line 55', 'lower_link moves with joint elbow but has no mass']),
+    ([('<child link="lower_link"/>', '<child link="lower_link"/><mimic joint="wrist"/>')],
+     ['line 57', 'joint elbow follows wrist', 'no joint']),
+    ([('<child link="lower_link"/>', '<child link="lower_link"/><mimic joint="elbow"/>')],
+     ['line 55', 'elbow -> elbow']),
+    ([('<child link="lower_link"/>', '<child link="lower_link"/><mimic joint="shoulder"/>'),
+      ('<child link="upper_link"/>', '<child link="upper_link"/><mimic joint="elbow"/>')],
+     ['shoulder -> elbow -> shoulder']),
+    ([('<child link="lower_link"/>',
+       '<child link="lower_link"/><mimic joint="shoulder" multiplier="twice"/>')],
+     ['multiplier', '"twice"']),
+    ([('name="shoulder" type="continuous"', 'name="shoulder" type="spherical"'),
+      ('<child link="lower_link"/>', '<child link="lower_link"/><mimic joint="shoulder"/>')],
+     ['joint elbow follows shoulder', 'ball joint cannot lead']),
     ([('<axis xyz="0 1 0"/>', '<axis xyz="0 nan 0"/>')], ['axis', 'finite']),
     ([('radius="0.02" length="0.2"', 'radius="-0.02" length="0.2"')], ['radius', 'at least']),
     ([('effort="6.0" velocity="40.0"', 'velocity="40.0"')], ['shoulder', 'effort']),
@@ -192,7 +222,8 @@ def test_meshes_that_cannot_be_read(copy, tmp_path, text):
     (tmp_path / 'arm.dae').write_text(text)
     spec = copy(urdf=[('<cylinder radius="0.02" length="0.3"/></geometry>\n    </collision>',
                        '<mesh filename="arm.dae"/></geometry></collision>')])
-    with pytest.raises(RobotError, match='robot.urdf: .* check its mesh files'):
+    with pytest.raises(RobotError,
+                       match='robot.urdf: the mesh .*arm.dae of link lower_link cannot be read'):
         build_scene(spec, EMPTY)
 
 

@@ -202,14 +202,32 @@ def test_the_scene_lies_on_the_cpu_wherever_warp_would_put_it(solver, monkeypatc
     assert simulation.scene.model.device.is_cpu and np.isfinite(simulation.body_q).all()
 
 
-def test_the_ground_moves():
-    simulation = Simulation('double_pendulum', 'empty', 'mujoco', num_worlds=2)
-    simulation.set_ground([[0.0, 0.0, 1.0, 0.4], [0.0, 0.0, 1.0, -np.inf]])
+@pytest.mark.parametrize('worlds', [1, 2])
+def test_the_ground_moves(worlds):
+    simulation = Simulation('double_pendulum', 'empty', 'mujoco', num_worlds=worlds)
+    simulation.set_ground([[0.0, 0.0, 1.0, 0.4], [0.0, 0.0, 1.0, -np.inf]][:worlds])
     simulation.set_state([1.0, 0.0], [0.0, 0.0])
     simulation.step(400)
     # One pendulum lies on the ground, 0.25 m below the shoulder; the other hangs.
     assert simulation.body_q[0, 2, 2] > 0.4 and np.abs(simulation.joint_qd[0]).max() < 0.05
-    assert simulation.body_q[1, 2, 2] < 0.5
+    assert (simulation.body_q[1:, 2, 2] < 0.5).all()
+
+
+@pytest.mark.parametrize('robot, world, body', [
+    ('double_pendulum', 'obstacles', 'heavy_ball'), ('cartpole', 'cartpole_obstacles', 'parcel'),
+    ('cube', 'cube_obstacles', 'light_box')])
+def test_random_efforts_in_the_robots_own_world(caplog, robot, world, body):
+    """Twenty seconds in which things are hit; benchmarks/endurance.py goes on for ten minutes."""
+    simulation = Simulation(robot, None, 'mujoco')
+    assert simulation.world.name == world and not caplog.records
+    limits, rng = simulation.layout.effort_limits, np.random.default_rng(0)
+    at = simulation.body_names.index(body)
+    start = simulation.body_q[0, at].copy()
+    for _ in range(200):
+        simulation.set_effort(rng.uniform(-limits, limits))
+        simulation.step(round(0.1 / simulation.dt))
+    assert simulation.guard_events == 0 and np.isfinite(simulation.body_q).all()
+    assert np.linalg.norm(simulation.body_q[0, at, :3] - start[:3]) > 0.01
 
 
 @pytest.mark.parametrize('world', ['empty', BOXES])
@@ -219,7 +237,7 @@ def test_solvers_are_interchangeable(world):
     model = PerfectModel(spec, (0.0, 0.0, 1.0, 0.0), num_worlds=2)
 
     def perfect(scene):
-        return with_obstacles(scene, SolverNeRD(scene.model, model, force_substeps=4))
+        return with_obstacles(scene, SolverNeRD(scene.model, model))
 
     places = []
     for solver in ('mujoco', 'featherstone', perfect):

@@ -11,6 +11,7 @@ import warp as wp
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
+from nerd_ros.scene.analytic import Substepped
 from nerd_ros.scene.external_force import ExternalForce
 from nerd_ros.scene.robot_spec import RobotSpec
 from nerd_ros.scene.rows import RobotRows
@@ -52,6 +53,12 @@ def start(scene, joint_q, joint_qd):
 def robots(scene, array):
     """The robots' part of `joint_q` or `joint_qd`, (W, 2)."""
     return array.numpy().reshape(WORLDS, -1)[:, :2].copy()
+
+
+def small_steps(model):
+    """MuJoCo under forces that hold during a step."""
+    return Substepped(mujoco_solver(model, use_mujoco_contacts=False, integrator='implicitfast'),
+                      100)
 
 
 def push(scene, state, link: int, wrench):
@@ -127,7 +134,7 @@ def test_a_push_within_the_limits_is_an_effort(spec, scene):
 def test_a_blow_beyond_the_limits_changes_the_velocity_as_in_mujoco(spec, scene):
     learned = PerfectModel(spec, num_worlds=WORLDS)
     solver = SolverNeRD(scene.model, learned)
-    mujoco = mujoco_solver(scene.model, use_mujoco_contacts=False, integrator='implicitfast')
+    mujoco = small_steps(scene.model)
     contacts = newton.CollisionPipeline(scene.model, broad_phase='explicit').contacts()
     states = []
     for one in (solver, mujoco):
@@ -139,7 +146,7 @@ def test_a_blow_beyond_the_limits_changes_the_velocity_as_in_mujoco(spec, scene)
     change = robots(scene, states[1].joint_qd) - [2.0, 1.0]
     assert np.abs(change).max() > 2.0
     np.testing.assert_allclose(robots(scene, states[0].joint_qd),
-                               robots(scene, states[1].joint_qd), atol=0.03 * np.abs(change).max())
+                               robots(scene, states[1].joint_qd), atol=0.05 * np.abs(change).max())
     np.testing.assert_allclose(robots(scene, states[0].joint_q),
                                robots(scene, states[1].joint_q), atol=3e-3)
 
@@ -170,8 +177,8 @@ def test_a_floating_base_takes_a_wrench_as_in_mujoco(tmp_path):
         'name: r\nurdf: r.urdf\nbase: {type: floating, pose: [0, 0, 1, 0.3, 0.2, 0.1]}\n'
         'dt: 0.005\njoints: {j: {}}\n')
     scene = build_scene(RobotSpec.load(str(tmp_path / 'r.yaml')), World('w', (0.0, 0.0, 0.0)))
-    force = ExternalForce(RobotRows.find(scene.model, scene.layout), substeps=1)
-    mujoco = mujoco_solver(scene.model, use_mujoco_contacts=False, integrator='implicitfast')
+    force = ExternalForce(RobotRows.find(scene.model, scene.layout))
+    mujoco = small_steps(scene.model)
     contacts = newton.CollisionPipeline(scene.model, broad_phase='explicit').contacts()
     state, analytic = scene.model.state(), scene.model.state()
     newton.eval_fk(scene.model, state.joint_q, state.joint_qd, state)

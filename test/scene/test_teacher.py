@@ -1,6 +1,6 @@
 # Copyright 2026 nerd_ros contributors
 # SPDX-License-Identifier: Apache-2.0
-"""The analytic motion: against the closed form, in energy, on the ground, and over jumps."""
+"""The analytic motion of a fixed robot: closed form, energy, ground, box, and jumps."""
 
 import closed_form
 import newton
@@ -171,10 +171,37 @@ def test_too_many_trajectories(teacher):
         teacher.rollout(np.zeros((17, 2)), np.zeros((17, 2)), np.zeros((17, 1, 2)), planes(17))
 
 
-def test_floating_base_is_refused(spec):
-    base = spec.base.model_copy(update={'type': 'floating'})
-    with pytest.raises(ValueError, match='fixed base only'):
-        TeacherRollouts(spec.model_copy(update={'base': base}))
+def boxes(*values):
+    """Boxes of x z half-extent; upright, at y = 0."""
+    return np.array([(x, 0.0, z, 0.0, 0.0, 0.0, 1.0, half, half, half)
+                     for x, z, half in values])
+
+
+def test_each_trajectory_meets_its_own_box(teacher):
+    """The hanging arm swings towards +x, where a box stops it earlier or later or not at all."""
+    start, still, rest = np.tile([0.6, 0.0], (3, 1)), np.zeros((3, 2)), np.zeros((3, 200, 2))
+    box = boxes((0.2, 0.35, 0.1), (0.2, 0.35, 0.05), (0.0, 0.0, 0.0))
+    q, _ = teacher.rollout(start, still, rest, planes(3), box=box)
+    assert q[..., 0].min(axis=1) == pytest.approx([-0.2, -0.36, -0.44], abs=0.03)
+    distance = teacher.contacts(q, planes(3), box)[..., 6].min(axis=(1, 2))
+    assert -0.01 < distance[0] < 0.0 and distance[2] == pytest.approx(0.1)
+    free, _ = teacher.rollout(start, still, rest, planes(3))
+    assert np.array_equal(q[2], free[2])
+
+
+def test_slots_see_what_the_teacher_collides_with(teacher):
+    rng = np.random.default_rng(3)
+    q, turn = rng.uniform(-np.pi, np.pi, (16, 2)), rng.normal(size=(16, 4))
+    box = np.concatenate([
+        [0.0, 0.0, 0.65] + rng.uniform(-0.4, 0.4, (16, 3)) * [1, 0, 1],
+        turn / np.linalg.norm(turn, axis=1, keepdims=True), rng.uniform(0.1, 0.3, (16, 3))], 1)
+    for surroundings in ((planes(16), box), (planes(16, (0.0, 0.0, 1.0, 0.5)), None)):
+        seen = -teacher.contacts(q[:, None], *surroundings)[:, 0, :, 6].min(axis=1)
+        depth = teacher.penetration(q, *surroundings)
+        assert 3 < (depth > 0.0).sum() < 13
+        # Slots lie 0.1 m apart, so that an edge between two of them is seen a little late.
+        assert (depth[seen > 0.0] > 0.0).all() and (seen[depth > 0.01] > 0.0).all()
+    assert depth == pytest.approx(np.maximum(seen, 0.0), abs=1e-5)
 
 
 def test_layout_and_joint_types_agree(teacher, spec):
