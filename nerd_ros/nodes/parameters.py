@@ -51,7 +51,7 @@ class SimParameters:
         0.0, 'joint states and odometry per simulated second [Hz]; 0: every step',
         limits=(0.0, 10000.0), changeable=True)
     tf_rate: float = _parameter(
-        0.0, 'transforms per simulated second [Hz]; 0: every step',
+        50.0, 'transforms per simulated second [Hz]; 0: every step',
         limits=(0.0, 10000.0), changeable=True)
     marker_rate: float = _parameter(
         10.0, 'obstacle markers per simulated second [Hz]; 0: every step',

@@ -20,8 +20,8 @@ from nerd_ros.scene.solver_mujoco_c import SolverMujocoC
 
 # Featherstone's penalty contacts and the steep friction law need steps of this size [s].
 _FEATHERSTONE_STEP = 5.0e-4
-# MuJoCo's steps on Newton's contacts [s].
-_MUJOCO_STEP = 1.25e-3
+# MuJoCo's longest steps where bodies hit each other [s].
+_BLOW_STEP = 1.25e-3
 
 
 def make_solver(scene: Scene, name: str, model: Path | str | None = None) -> SolverBase:
@@ -60,22 +60,22 @@ def shipped_model(spec: RobotSpec) -> Path:
 
 def analytic_solver(scene: Scene) -> SolverBase:
     """
-    MuJoCo for everything in the scene.
+    MuJoCo for everything in the scene: its C code for one world on the CPU, else MuJoCo-Warp.
 
-    Where nothing but the robot moves it is the teacher's integrator. Blows between bodies are not
+    Where nothing but the robot moves it steps as the teacher does. Blows between bodies are not
     for RK4, whose contact forces are those of its last stage, and not for one step of dt: at
     5 ms boxes are hit up to half too fast, at 1.25 ms within a few per cent.
     """
-    integrator = 'implicitfast' if _has_obstacles(scene) else 'rk4'
-    if scene.num_worlds == 1 and scene.model.device.is_cpu:
-        substeps = _mujoco_substeps(scene)
-        return SolverMujocoC(scene.model, substeps, range(scene.num_links),
-                             math.ceil(substeps / 2), integrator=integrator)
+    substeps, integrator = scene.spec.teacher.substeps, 'rk4'
+    if _has_obstacles(scene):
+        substeps, integrator = _blow_substeps(scene), 'implicitfast'
+    if _in_c(scene):
+        return SolverMujocoC(scene.model, substeps, integrator=integrator)
     with warnings.catch_warnings():
         # Steps this small make up for contact geometry that RK4 keeps during a step.
         warnings.filterwarnings('ignore', 'SolverMuJoCo with RK4 and Newton contacts')
         solver = mujoco_solver(scene.model, use_mujoco_contacts=False, integrator=integrator)
-    return Substepped(solver, _mujoco_substeps(scene))
+    return Substepped(solver, substeps)
 
 
 def with_obstacles(scene: Scene, robot: SolverBase) -> SolverBase:
@@ -84,15 +84,22 @@ def with_obstacles(scene: Scene, robot: SolverBase) -> SolverBase:
         return robot
     bodies = np.arange(scene.model.body_count).reshape(-1, scene.body_stride)
     robots, obstacles = (part.reshape(-1) for part in np.split(bodies, [scene.num_links], axis=1))
-    solver = analytic_solver(scene)
-    shadow = (MujocoCShadow(solver, obstacles) if isinstance(solver, SolverMujocoC)
-              else SolverShadow(solver, analytic_solver(scene)))
+    if _in_c(scene):
+        shadow = MujocoCShadow(scene.model, robots, obstacles,
+                               scene.spec.dt / _blow_substeps(scene), integrator='implicitfast')
+    else:
+        shadow = SolverShadow(analytic_solver(scene), analytic_solver(scene))
     return SolverHybrid(scene.model, robot, shadow, robots)
+
+
+def _blow_substeps(scene: Scene) -> int:
+    return max(scene.spec.teacher.substeps, math.ceil(scene.spec.dt / _BLOW_STEP - 1e-6))
+
+
+def _in_c(scene: Scene) -> bool:
+    """Whether MuJoCo's C code is the fastest; it steps one world at a time."""
+    return scene.num_worlds == 1 and scene.model.device.is_cpu
 
 
 def _has_obstacles(scene: Scene) -> bool:
     return scene.num_links < scene.body_stride
-
-
-def _mujoco_substeps(scene: Scene) -> int:
-    return math.ceil(scene.spec.dt / _MUJOCO_STEP - 1e-6)

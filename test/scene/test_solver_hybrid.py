@@ -43,8 +43,8 @@ class Loop:
         robot = range(self.scene.num_links)
         others = range(self.scene.num_links, self.scene.body_stride)
         if code == 'c':
-            self.solver = SolverMujocoC(self.model, robot_bodies=robot, integrator='implicitfast')
-            shadow = MujocoCShadow(self.solver, others)
+            self.solver = SolverMujocoC(self.model, integrator='implicitfast')
+            shadow = MujocoCShadow(self.model, robot, others, DT, integrator='implicitfast')
         else:
             self.solver = self.by_warp()
             shadow = SolverShadow(self.solver, self.by_warp())
@@ -150,3 +150,26 @@ def test_no_control_is_the_models(code):
     loop.pipeline.collide(loop.state, loop.contacts)
     loop.solver.step(loop.state, loop.state, None, loop.contacts, DT)
     assert loop.state.joint_qd.numpy()[0] < -0.05
+
+
+@pytest.mark.parametrize('x, height, expected', [
+    (0.14, 0.5, [4] * 6),    # falls 0.02 m beside the robot
+    (0.4, 0.5, [1] * 6),     # falls far from it
+    (0.4, 0.101, [1, 1, 2])  # strikes the ground in the third step
+])
+def test_steps_are_small_where_they_have_to_be(x, height, expected):
+    scene = build_scene(RobotSpec.load('double_pendulum'),
+                        World('w', obstacles=(ground_plane(), box(1.0, x, height))))
+    shadow = MujocoCShadow(scene.model, range(3), [3], DT / 4, integrator='implicitfast')
+    state, control = scene.model.state(), scene.model.control()
+    newton.eval_fk(scene.model, state.joint_q, state.joint_qd, state)
+    substeps = []
+    for _ in range(1 + len(expected)):
+        for part in shadow.parts(state, control, None, None, DT):
+            part.run()
+        wp.copy(state.joint_q, shadow.together.joint_q)
+        wp.copy(state.joint_qd, shadow.together.joint_qd)
+        substeps.append(shadow.substeps)
+        assert not shadow.touched
+    # The first step knows nothing of what is near.
+    assert substeps[1:] == expected
