@@ -97,6 +97,12 @@ class RobotLayout:
         return tuple(joint.name for joint in self.joints)
 
     @cached_property
+    def dof_names(self) -> tuple[str, ...]:
+        """Names of the joint dofs: of the joints, with _x, _y, _z behind those of ball joints."""
+        return tuple(joint.name + axis for joint in self.joints
+                     for axis in (('_x', '_y', '_z') if joint.type == 'ball' else ('',)))
+
+    @cached_property
     def effort_limits(self) -> np.ndarray:
         """Largest effort of each joint dof, shape (num_dofs,) [N m or N]."""
         return np.concatenate(

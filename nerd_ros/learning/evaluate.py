@@ -28,6 +28,7 @@ from nerd_ros.learning.free_accuracy import (
     WORLDS)
 from nerd_ros.learning.held_out import held_out
 from nerd_ros.learning.one_step import one_step_errors, OneStepErrors
+from nerd_ros.learning.validation import SEED as VALIDATION_SEED
 from nerd_ros.scene.energy import MechanicalEnergy
 from nerd_ros.scene.robot_spec import RobotError, RobotSpec
 from nerd_ros.scene.solvers import shipped_model
@@ -119,7 +120,8 @@ def evaluate(robot: str | RobotSpec, model: str | Path | NerdModel | None = None
         robot: name or path of the robot, which needs the sections `sampling` and `evaluation`.
         model: folder of the model or the model itself; by default the one that ships.
         count: rollouts in each condition.
-        seed: of the rollouts; none is ever part of training, whatever the seed.
+        seed: of the rollouts; none is ever part of training, whatever the seed. That of
+            `Validation` is refused.
         divergence_seconds: length of the rollouts that may diverge; 0 skips them.
         output: folder for a picture of the figures, `<robot>.png`; None draws nothing.
         write_card: also write the figures into the card in the folder `model`.
@@ -131,6 +133,9 @@ def evaluate(robot: str | RobotSpec, model: str | Path | NerdModel | None = None
     if count < 1 or divergence_seconds < 0:
         raise ValueError(f'{count} rollouts and {divergence_seconds:g} s for divergence: give at '
                          'least 1 and 0.')
+    if seed == VALIDATION_SEED:
+        raise ValueError(f'seed {seed} has selected the models during training and would praise '
+                         'them; choose another.')
     if write_card and not isinstance(model, (str, Path)):
         raise ValueError('name the folder of the model whose card is to be written.')
     spec = evaluated_robot(robot)

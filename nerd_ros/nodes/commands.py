@@ -29,7 +29,7 @@ class EffortCommands:
     place where they take effect. A joint without a new command for `timeout` s of simulated time
     keeps its effort (`reaction` 'hold') or gets zero ('zero'); timeout 0 means never.
     `effort` (A,) is what is in effect since the last `latch`, clamped to `limits` (A,)
-    [N m or N]. A robot without joints obeys none.
+    [N m or N]. A ball joint counts as three; a robot without joints obeys no command.
     """
 
     def __init__(self, joint_names, limits, timeout: float = 0.5, reaction: str = 'zero'):

@@ -102,6 +102,27 @@ def relative_poses(poses, parents, children, relative):
         relative[i, 6] = w * qw - x * qx - y * qy - z * qz
 
 
+@njit('void(f4[:], i8[:, :], f8[:])', cache=True)
+def joint_positions(joint_q, joints, positions):
+    """
+    Fill `positions` (dofs,) with joint coordinates [m or rad], of ball joints the rotation vector.
+
+    `joints` (joints, 3): whether it is a ball joint, first of its coordinates, first of its dofs.
+    """
+    for j in range(len(joints)):
+        ball, q, dof = joints[j]
+        if not ball:
+            positions[dof] = joint_q[q]
+            continue
+        w = np.float64(joint_q[q + 3])
+        size = math.sqrt(joint_q[q] ** 2 + joint_q[q + 1] ** 2 + joint_q[q + 2] ** 2)
+        # The shorter of both ways around, without a division by zero where there is no rotation.
+        angle = 2.0 * math.atan2(size, abs(w))
+        scale = math.copysign(angle / size if size > 1e-9 else 2.0, w)
+        for axis in range(3):
+            positions[dof + axis] = scale * joint_q[q + axis]
+
+
 @njit('void(f4[:], f4[:], f8[:], f8[:])', cache=True)
 def base_twist(pose, velocity, com, twist):
     """

@@ -10,7 +10,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
-from nerd_ros.nodes.conversions import base_twist, marker_scale, split_time
+from nerd_ros.nodes.conversions import (
+    base_twist, joint_positions, marker_scale, split_time)
 from nerd_ros.nodes.templates import MessageTemplate, NUMBER, STAMP_NANOSEC, STAMP_SEC
 
 # Grey, for obstacles whose file gives no colour.
@@ -65,19 +66,25 @@ class JointStatePublisher:
     `joint_states` (sensor_msgs/JointState): reliable, depth 10.
 
     Names in the order of the URDF; position [rad or m], velocity [rad/s or m/s] and the effort
-    that acted during the step [N m or N], all full and finite. Those of a robot without joints
-    are empty, so that who waits for a state of the robot gets its time.
+    that acted during the step [N m or N], all full and finite. A ball joint has three names, with
+    _x, _y, _z behind its own: of its rotation vector, velocity and effort in the joint's frame in
+    the parent. All are empty for a robot without joints, so that who waits for a state of it gets
+    its time.
     """
 
     def __init__(self, node, simulation, topic: str):
         self._joint_q, self._joint_qd = simulation.joint_q[0], simulation.joint_qd[0]
         self._applied_effort = simulation.applied_effort[0]
-        layout, count = simulation.layout, len(simulation.joint_names)
+        layout, count = simulation.layout, len(simulation.dof_names)
         self._numbers = np.empty(3 * count)
         self._position, self._velocity, self._effort = self._numbers.reshape(3, count)
-        self._q, self._qd = np.array(layout.q_start, int), np.array(layout.qd_start, int)
+        self._base_dofs = layout.num_base_dofs
+        # Of each joint: whether it is a ball joint, first coordinate, first joint dof.
+        self._joints = np.array([(joint.type == 'ball', q, qd - self._base_dofs)
+                                 for joint, q, qd in zip(layout.joints, layout.q_start,
+                                                         layout.qd_start)], int).reshape(-1, 3)
         message = JointState(
-            name=list(simulation.joint_names), position=[NUMBER] * count,
+            name=list(simulation.dof_names), position=[NUMBER] * count,
             velocity=[NUMBER] * count, effort=[NUMBER] * count)
         message.header.stamp.sec, message.header.stamp.nanosec = STAMP_SEC, STAMP_NANOSEC
         self._template = MessageTemplate(message)
@@ -85,8 +92,8 @@ class JointStatePublisher:
 
     def publish(self, time_ns: int) -> None:
         """Publish the state at `time_ns`."""
-        self._position[:] = self._joint_q[self._q]
-        self._velocity[:] = self._joint_qd[self._qd]
+        joint_positions(self._joint_q, self._joints, self._position)
+        self._velocity[:] = self._joint_qd[self._base_dofs:self._base_dofs + len(self._velocity)]
         self._effort[:] = self._applied_effort
         self._publisher.publish(self._template.fill(split_time(time_ns), self._numbers))
 

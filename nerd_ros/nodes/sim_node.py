@@ -63,7 +63,7 @@ class SimNode:
         self._dt_ns = simulation.dt * 1e9
         self._scores: list[float] = []  # of the steps since the last diagnostics
         self.commands = EffortCommands(
-            simulation.joint_names, simulation.layout.effort_limits,
+            simulation.dof_names, simulation.layout.effort_limits,
             parameters.command_timeout, parameters.timeout_reaction)
         self.loop = SimulationLoop(
             self._step, simulation.dt, parameters.real_time_factor, parameters.start_paused,

@@ -52,8 +52,7 @@ class Guard:
         if not np.isfinite(speeds).all():
             return f'world {world}: the solver gave a robot state that is not finite'
         worst = int(np.argmax(np.abs(speeds) / self.speed_limit))
-        names = [*('base' for _ in range(layout.num_base_dofs)), *layout.joint_names]
-        name = names[worst] if len(names) == layout.nqd else f'dof {worst}'
+        name = (*('base' for _ in range(layout.num_base_dofs)), *layout.dof_names)[worst]
         if np.abs(speeds[worst]) <= self.speed_limit[worst]:
             return f'world {world}: the solver gave a robot position that is not finite'
         return (f'world {world}: joint {name} moves at {speeds[worst]:.1f}, beyond its limit of '

@@ -106,9 +106,9 @@ class Simulation:
         return self.steps * self.spec.dt
 
     @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Joints in the order of efforts and, behind a floating base, of coordinates."""
-        return self.layout.joint_names
+    def dof_names(self) -> tuple[str, ...]:
+        """Joint dofs in the order of efforts and, behind a floating base, of velocities."""
+        return self.layout.dof_names
 
     @property
     def body_names(self) -> tuple[str, ...]:
@@ -176,7 +176,7 @@ class Simulation:
         values = np.asarray(values, np.float32)
         if values.shape not in (self._effort.shape, self._effort.shape[1:]):
             raise ValueError(f'an effort has {self._effort.shape[1]} values, one per joint '
-                             f'({", ".join(self.joint_names)}), not shape {values.shape}.')
+                             f'({", ".join(self.dof_names)}), not shape {values.shape}.')
         if not np.isfinite(values).all():
             raise ValueError('an effort holds values that are not finite.')
         limits = self.layout.effort_limits

@@ -245,6 +245,11 @@ def test_evaluate_refuses_numbers_without_sense(spec, name, value):
         evaluate(spec, **{name: value})
 
 
+def test_evaluate_refuses_the_motion_that_selected_the_model(spec):
+    with pytest.raises(ValueError, match='seed 7 has selected'):
+        evaluate(spec, seed=7)
+
+
 def test_model_and_teacher_are_played_side_by_side(spec, teacher, tmp_path):
     save_checkpoint(tmp_path, model_that_keeps_velocity(teacher.layout), {})
     player = side_by_side(spec, tmp_path, port=18600)

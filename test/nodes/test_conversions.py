@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from nerd_ros.nodes.conversions import (base_twist, marker_scale, quaternion_from_rpy,
-                                        relative_poses, robot_description, split_time, urdf_tree)
+from nerd_ros.nodes.conversions import (
+    base_twist, joint_positions, marker_scale, quaternion_from_rpy, relative_poses,
+    robot_description, split_time, urdf_tree)
 
 HALF = math.sqrt(0.5)
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -33,6 +34,17 @@ def relative(parents: np.ndarray, children: np.ndarray) -> np.ndarray:
 def test_time_is_split_without_loss():
     assert split_time(12_000_000_007) == (12, 7)
     assert split_time(999_999_999) == (0, 999_999_999)
+
+
+def test_positions_of_ball_joints_are_rotation_vectors():
+    turns = Rotation.random(50, random_state=3).as_quat()
+    turns = np.concatenate([turns, -turns, [[0.0, 0.0, 0.0, 1.0], [1e-12, 0.0, 0.0, -1.0]]])
+    positions = np.empty(4)
+    for turn in turns:
+        joint_q = np.concatenate([[9.0], turn, [0.5]]).astype(np.float32)
+        joint_positions(joint_q, np.array([[1, 1, 0], [0, 5, 3]]), positions)
+        np.testing.assert_allclose(positions[:3], Rotation.from_quat(turn).as_rotvec(), atol=2e-6)
+        assert positions[3] == 0.5
 
 
 def test_relative_pose_of_a_turned_parent():

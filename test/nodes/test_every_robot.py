@@ -108,3 +108,28 @@ def test_the_cartpole_follows_its_motor(listener):
         wait_for(lambda: states[-1].position[0] > 0.2, 'the cart to move')
         # The pole, which hangs at pi, stays behind.
         assert max(abs(state.position[1] - np.pi) for state in list(states)) > 0.05
+
+
+BALL = """<robot name="lamp"><link name="base"/>
+<link name="arm"><inertial><origin xyz="0 0 -0.3"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="neck" type="ball"><parent link="base"/><child link="arm"/><limit effort="5"/></joint>
+</robot>"""
+
+
+def test_a_ball_joint_has_three_names(tmp_path, listener):
+    (tmp_path / 'lamp.urdf').write_text(BALL)
+    (tmp_path / 'lamp.yaml').write_text(
+        'name: lamp\nurdf: lamp.urdf\nbase: {type: fixed, pose: [0, 0, 1, 0, 0, 0]}\ndt: 0.01\n'
+        'joints: {neck: {armature: 0.01}}\n')
+    states = listener.collect(JointState, '/lamp/joint_states')
+    with running_node('-r __ns:=/lamp', f'robot:={tmp_path / "lamp.yaml"}', 'world:=empty',
+                      'solver:=mujoco', 'command_timeout:=0.0') as node:
+        wait_for(lambda: states or node.process.poll() is not None, 'states', START_TIMEOUT)
+        assert node.process.poll() is None, node.output
+        assert list(states[0].name) == ['neck_x', 'neck_y', 'neck_z']
+        listener.publisher(JointState, '/lamp/joint_commands').publish(
+            JointState(name=['neck_y'], effort=[1.0]))
+        wait_for(lambda: list(states[-1].effort) == [0.0, 1.0, 0.0], 'the effort')
+        wait_for(lambda: states[-1].position[1] > 0.1, 'the lamp to turn')
+        assert abs(states[-1].position[0]) < 0.01

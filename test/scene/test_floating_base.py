@@ -97,7 +97,7 @@ def test_the_cube_bears_a_box_and_a_table_bears_the_cube(simulate):
 def test_reset_state_and_guard_of_a_floating_robot(simulate):
     simulation = simulate(World('w', obstacles=(box(0.2, (1.0, 0.0, 0.05)),)), 'mujoco', worlds=2)
     initial = simulation.joint_q.copy()
-    assert simulation.joint_names == () and simulation.applied_effort.shape == (2, 0)
+    assert simulation.dof_names == () and simulation.applied_effort.shape == (2, 0)
     simulation.set_effort([])
     pose = [0.5, -0.2, 0.7, 0.0, 0.0, 1.0, 0.0]
     simulation.set_state(pose, [1.0, 0.0, 0.0, 0.0, 0.0, 2.0], [True, False])
