@@ -32,8 +32,8 @@ import sys
 import numpy as np
 from rich.console import Console
 
-from nerd_ros.learning.accuracy import groups, GROUPS, quantities
-from nerd_ros.learning.evaluate import evaluate
+from nerd_ros.learning.evaluation.accuracy import groups, GROUPS, quantities
+from nerd_ros.learning.evaluation.evaluate import evaluate
 from nerd_ros.resources import resource_path
 
 # What must hold, by the place of a figure under `metrics` in a model card. 'within_share' is a

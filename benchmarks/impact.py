@@ -26,11 +26,11 @@ import sys
 
 import numpy as np
 
-from nerd_ros.scene.analytic import Substepped
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import mujoco_solver
 from nerd_ros.scene.simulation import Simulation
-from nerd_ros.scene.solvers import with_obstacles
+from nerd_ros.scene.solvers.analytic import Substepped
+from nerd_ros.scene.solvers.make_solver import with_obstacles
 from nerd_ros.scene.world import ground_plane, Obstacle, World
 
 MASSES, SPEEDS, ANGLES = (0.5, 5.0, 50.0), (1.0, 2.0, 4.0), (0.3, 0.7)   # kg, m/s, rad

@@ -39,13 +39,13 @@ import torch
 from nerd_ros.dynamics.checkpoint import load_checkpoint
 from nerd_ros.dynamics.fast_step import FastStep
 from nerd_ros.dynamics.model import NerdModel
-from nerd_ros.scene.analytic import FrictionFeatherstone, Substepped
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver
 from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.simulation import Simulation
-from nerd_ros.scene.solver_nerd import SolverNeRD
-from nerd_ros.scene.solvers import shipped_model
+from nerd_ros.scene.solvers.analytic import FrictionFeatherstone, Substepped
+from nerd_ros.scene.solvers.make_solver import shipped_model
+from nerd_ros.scene.solvers.solver_nerd import SolverNeRD
 from nerd_ros.scene.teacher import NO_GROUND, TeacherRollouts
 
 ROBOTS = ('double_pendulum', 'cartpole', 'cube')

@@ -15,7 +15,7 @@ for _ in range(100):
     simulation.step()
 
 print(f'{solver} after {simulation.time:.2f} s in {len(tensors.joint_q)} worlds, mean and spread:')
-for joint, angles in zip(simulation.joint_names, tensors.joint_q.T):
+for joint, angles in zip(simulation.layout.joint_names, tensors.joint_q.T):
     print(f'  {joint} {angles.mean():.3f}, {angles.std():.3f} rad')
 for body, positions in zip(simulation.body_names, tensors.body_q[..., :3].unbind(1)):
     print(f'  {body} at {positions.mean(0).numpy(force=True).round(3)} m')

@@ -44,7 +44,7 @@ def init(
         force: Annotated[bool, typer.Option(
             '--force', help='Overwrite a file that exists.')] = False):
     """Write the robot file (RobotSpec) of a URDF, with a comment on every choice."""
-    from nerd_ros.learning.new_robot import write_robot_file
+    from nerd_ros.learning.new_robot.robot_file import write_robot_file
     path = write_robot_file(urdf, output, floating, dt, force)
     print(f'{path} is written; look through it, then: nerd-ros generate --robot {path}')
 
@@ -59,8 +59,8 @@ def generate(
         processes: Annotated[int, typer.Option(
             help='Processes that roll out side by side.')] = os.cpu_count()):
     """Roll out the teacher from random states under random efforts; goes on where it stopped."""
-    from nerd_ros.learning.generate import generate as run
-    from nerd_ros.scene.robot_spec import RobotSpec
+    from nerd_ros.learning.data.generate import generate as run
+    from nerd_ros.scene.robot.robot_spec import RobotSpec
     spec = RobotSpec.load(robot)
     path = output or Path('data', f'{spec.name}.h5')
     _make_folder(path.parent)
@@ -77,7 +77,7 @@ def show_data(
         file: Annotated[Path, typer.Argument(help='Trajectory file of `generate`.')],
         output: Annotated[Path, typer.Option(help='Folder of the picture.')] = Path('runs')):
     """Print and draw what a trajectory file covers, input by input."""
-    from nerd_ros.learning.coverage_report import show
+    from nerd_ros.learning.data.coverage_report import show
     _make_folder(output)
     show(file, output)
 
@@ -104,8 +104,8 @@ def train(
     which takes its share of every batch; with --device cuda each has a GPU of its own.
     `tensorboard --logdir runs` shows how it goes.
     """
-    from nerd_ros.learning.train import train as run
-    from nerd_ros.scene.robot_spec import RobotSpec
+    from nerd_ros.learning.training.train import train as run
+    from nerd_ros.scene.robot.robot_spec import RobotSpec
     spec = RobotSpec.load(robot)
     folder = output or Path('runs', spec.name)
     _make_folder(folder)
@@ -139,17 +139,17 @@ def evaluate(
         )] = False):
     """Compare a model with its teacher, or with recordings of the real robot."""
     if view:
-        from nerd_ros.learning.side_by_side import side_by_side
+        from nerd_ros.learning.evaluation.side_by_side import side_by_side
         player = side_by_side(robot, model, seed)
         print(f'Model and teacher can be seen at {player.url}; stop with Ctrl-C', flush=True)
         player.play()
         return
     _make_folder(output)
     if bag:
-        from nerd_ros.learning.evaluate_bag import evaluate_bag
+        from nerd_ros.learning.bags.evaluate_bag import evaluate_bag
         evaluate_bag(robot, bag, model, effort=effort, output=output)
     else:
-        from nerd_ros.learning.evaluate import evaluate as run
+        from nerd_ros.learning.evaluation.evaluate import evaluate as run
         run(robot, model, count=count, seed=seed, output=output, write_card=write_card)
 
 

@@ -9,18 +9,19 @@ import pytest
 from rich.console import Console
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint
-from nerd_ros.learning.accuracy import groups
-from nerd_ros.learning.divergence import count_divergence
-from nerd_ros.learning.evaluate import METRICS_VERSION
-from nerd_ros.learning.evaluate_bag import evaluate_bag
-from nerd_ros.learning.evaluate_bag import HOLD as HOLD_STATE
-from nerd_ros.learning.free_accuracy import conditions, free_accuracy, FreeRunner, NEURAL
-from nerd_ros.learning.held_out import held_out
+from nerd_ros.learning.bags.evaluate_bag import HOLD as HOLD_STATE
+from nerd_ros.learning.bags.evaluate_bag import evaluate_bag
+from nerd_ros.learning.data.held_out import held_out
+from nerd_ros.learning.evaluation.accuracy import groups
+from nerd_ros.learning.evaluation.divergence import count_divergence
+from nerd_ros.learning.evaluation.evaluate import METRICS_VERSION
+from nerd_ros.learning.evaluation.free_accuracy import (
+    conditions, free_accuracy, FreeRunner, NEURAL)
 from nerd_ros.resources import resource_path
 from nerd_ros.scene.energy import MechanicalEnergy
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.simulation import Simulation
-from nerd_ros.scene.solvers import shipped_model
+from nerd_ros.scene.solvers.make_solver import shipped_model
 from nerd_ros.scene.teacher import TeacherRollouts
 
 ROBOTS = sorted(card.parent.name for card in resource_path('models').glob('*/model.yaml'))

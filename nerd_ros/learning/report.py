@@ -1,106 +1,16 @@
 # Copyright 2026 nerd_ros contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables for the terminal and pictures of the comparison with recordings."""
+"""What all reports have in common."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-# A Figure of its own draws with Agg, without a window; pyplot would look for a display.
-from matplotlib.figure import Figure
 import numpy as np
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
-
-from nerd_ros.dynamics.layout import JointLayout
-
-_COLORS = {'neural': 'tab:blue', 'mujoco': 'tab:orange', 'featherstone': 'tab:green'}
-_SHOWN_WINDOWS = 4
-
-
-def recording_summary(recording) -> Text:
-    """Return what was read of a `BagRecording`, a line each."""
-    lines = [f'{recording.path}: {recording.duration:.2f} s in {len(recording.segments)} '
-             f'segments at {recording.dt * 1e3:g} ms']
-    return Text('\n'.join([*lines, *(f'  {note}' for note in recording.notes)]))
-
-
-def bag_table(evaluation, horizons: Sequence[float]) -> Table:
-    """Return a table of the RMS error of each joint and solver after each horizon [s]."""
-    layout = evaluation.layout
-    table = Table(title=f'{layout.robot}: RMS error of the simulated motion, '
-                        f'{evaluation.effort} effort', box=SIMPLE_HEAD)
-    table.add_column('solver')
-    table.add_column('joint')
-    for horizon in horizons:
-        table.add_column(f'{_duration(horizon)}\n{evaluation.num_windows(horizon)} windows',
-                         justify='right')
-    for solver in evaluation.motion:
-        rms = evaluation.rms(solver)
-        for k, joint in enumerate(layout.joints):
-            table.add_row(solver if k == 0 else '', escape(_name(joint)),
-                          *(number(rms[round(horizon / layout.dt), k]) for horizon in horizons),
-                          end_section=joint is layout.joints[-1])
-    stopped = [f'{solver}: {count}' for solver, count in evaluation.stopped.items() if count]
-    if stopped:
-        table.caption = 'windows in which the guard stopped the robot: ' + ', '.join(stopped)
-    return table
-
-
-def plot_bag(evaluation, horizons: Sequence[float], path: Path) -> None:
-    """
-    Draw how the error grows and, for some windows, simulated against recorded motion.
-
-    The windows are spread over the recordings; folders of `path` are made when missing.
-    """
-    windows, joints = evaluation.windows, evaluation.layout.joints
-    whole = np.flatnonzero(windows.length == windows.length.max())
-    shown = whole[np.linspace(0, len(whole) - 1, _SHOWN_WINDOWS + 2).round().astype(int)[1:-1]]
-    figure = Figure(figsize=(3.4 * (1 + _SHOWN_WINDOWS), 2.8 * len(joints)), layout='constrained')
-    axes = figure.subplots(len(joints), 1 + _SHOWN_WINDOWS, squeeze=False, sharex=True)
-    time = np.arange(windows.joint_q.shape[1]) * evaluation.layout.dt
-    for solver in evaluation.motion:
-        style = {'label': solver, 'color': _COLORS.get(solver, 'tab:gray')}
-        rms = evaluation.rms(solver)
-        for k in range(len(joints)):
-            axes[k, 0].semilogy(time[1:], rms[1:, k], **style)
-            for column, window in enumerate(shown, 1):
-                axes[k, column].plot(time, evaluation.motion[solver][window, :, k], **style)
-    for k, joint in enumerate(joints):
-        axes[k, 0].set_ylabel(f'RMS error, {_name(joint)}')
-        axes[k, 1].set_ylabel(_name(joint))
-        for horizon in horizons:
-            axes[k, 0].axvline(horizon, color='0.8', linewidth=0.8, zorder=0)
-        for column, window in enumerate(shown, 1):
-            end = windows.length[window] + 1
-            true = windows.joint_q[window, :end, k]
-            axes[k, column].plot(time[:end], true, color='black', label='recorded')
-            # A solver that runs away must not flatten the motion that it is compared with.
-            margin = max(0.5, 0.5 * np.ptp(true))
-            axes[k, column].set_ylim(true.min() - margin, true.max() + margin)
-    axes[0, 0].set_title(f'{len(windows.length)} windows')
-    for column, window in enumerate(shown, 1):
-        recording = evaluation.recordings[windows.source[window]]
-        axes[0, column].set_title(f'{recording.name}, {windows.start[window]:.1f} s')
-        axes[-1, column].set_xlabel('time in the window [s]')
-    axes[-1, 0].set_xlabel('time in the window [s]')
-    axes[0, 1].legend(loc='best', fontsize='small')
-    save(figure, path)
 
 
 def save(figure, path: Path) -> None:
     """Write a picture; folders of `path` are made when missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
-
-
-def _name(joint: JointLayout) -> str:
-    return f'{joint.name} [{"m" if joint.type == "prismatic" else "rad"}]'
-
-
-def _duration(seconds: float) -> str:
-    return f'{seconds * 1e3:.0f} ms' if seconds < 1.0 else f'{seconds:g} s'
 
 
 def number(value: float | None) -> str:

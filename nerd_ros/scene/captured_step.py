@@ -6,7 +6,7 @@ from itertools import groupby
 
 import warp as wp
 
-from nerd_ros.scene.split_solver import Part, parts_of
+from nerd_ros.scene.solvers.split_solver import Part, parts_of
 
 
 class CapturedStep:

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from nerd_ros.scene.mujoco_state import MujocoCoordinates
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver
 from nerd_ros.scene.teacher import GRAVITY
 from nerd_ros.scene.world import World

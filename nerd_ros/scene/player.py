@@ -13,7 +13,7 @@ import newton
 import numpy as np
 import warp as wp
 
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.teacher import GRAVITY
 from nerd_ros.scene.viewer import aim, HOST, PICTURE_RATE, SceneView

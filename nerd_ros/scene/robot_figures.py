@@ -8,9 +8,9 @@ import mujoco
 import newton
 import numpy as np
 
-from nerd_ros.scene.link_shapes import shape_points
 from nerd_ros.scene.mujoco_state import MujocoCoordinates
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.link_shapes import shape_points
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver, Scene
 from nerd_ros.scene.world import World
 

@@ -8,7 +8,7 @@ import newton
 import numpy as np
 
 from nerd_ros.dynamics.layout import RobotLayout
-from nerd_ros.scene.robots import LABEL
+from nerd_ros.scene.robot.robots import LABEL
 
 
 @dataclass(frozen=True)

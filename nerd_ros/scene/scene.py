@@ -11,10 +11,10 @@ import numpy as np
 import warp as wp
 
 from nerd_ros.dynamics.layout import RobotLayout
-from nerd_ros.scene.robot_spec import RobotSpec
-from nerd_ros.scene.robots import add_robot, robot_layout, RobotBuilder
+from nerd_ros.scene.robot.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robots import add_robot, robot_layout, RobotBuilder
+from nerd_ros.scene.robot.urdf import read_urdf
 from nerd_ros.scene.rows import RobotRows
-from nerd_ros.scene.urdf import read_urdf
 from nerd_ros.scene.world import NEARBY_BOX, plane_pose, World
 
 # Contact stiffness and damping, which Newton hands to MuJoCo as a critically damped constraint

@@ -19,7 +19,7 @@ import warp as wp
 from nerd_ros.resources import find_named
 from nerd_ros.scene.input_files import (is_inertia, LEAST_MOMENT, parse_numbers, parse_xml,
                                         read_text, SMALLEST)
-from nerd_ros.scene.robots import LABEL
+from nerd_ros.scene.robot.robots import LABEL
 from nerd_ros.scene.world import Obstacle, World, WorldError
 
 _KNOWN = {

@@ -11,11 +11,11 @@ import warp as wp
 
 from nerd_ros.scene.captured_step import CapturedStep
 from nerd_ros.scene.guard import Guard
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.sdf import load_world
-from nerd_ros.scene.solvers import analytic_solver, make_solver
-from nerd_ros.scene.split_solver import uses_contacts
+from nerd_ros.scene.solvers.make_solver import analytic_solver, make_solver
+from nerd_ros.scene.solvers.split_solver import uses_contacts
 from nerd_ros.scene.world import World
 
 REACTIONS = ('hold', 'reset', 'analytic')

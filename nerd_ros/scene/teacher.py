@@ -13,7 +13,7 @@ import numpy as np
 
 from nerd_ros.scene.contacts import ContactSlots
 from nerd_ros.scene.mujoco_batch import MujocoBatch
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.world import ground_plane, nearby_box, World
 

@@ -21,7 +21,7 @@ from newton.viewer import ViewerViser
 import numpy as np
 import warp as wp
 
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.world import World
 
@@ -129,7 +129,7 @@ def _serve(spec: RobotSpec, world: World, port: int, memory, stop, ready,
     parent = multiprocessing.parent_process()
     logging.getLogger('websockets').setLevel(logging.CRITICAL)
     # The parent has told what of the robot has no effect.
-    logging.getLogger('nerd_ros.scene.robot_warnings').setLevel(logging.ERROR)
+    logging.getLogger('nerd_ros.scene.robot.robot_warnings').setLevel(logging.ERROR)
     # The scene lies on the CPU, which is not Warp's own choice where there is a GPU.
     wp.set_device('cpu')
     scene = build_scene(spec, world)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nerd_ros.dynamics.layout import JointLayout, MimicLayout, RobotLayout
-from nerd_ros.learning.accuracy import (
+from nerd_ros.learning.evaluation.accuracy import (
     group_means, groups, perturbed, position_errors, quantities, velocity_errors)
 
 LAYOUT = RobotLayout(

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import CompressionMode
 
-from nerd_ros.learning.bag_files import BagError
-from nerd_ros.learning.bags import read_bag
+from nerd_ros.learning.bags.bag_files import BagError
+from nerd_ros.learning.bags.recording import read_bag
 
 
 def notes_of(recording):

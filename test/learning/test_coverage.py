@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from nerd_ros.dynamics.layout import JointLayout, RobotLayout, SlotLayout
-from nerd_ros.learning import coverage as module
-from nerd_ros.learning.coverage import coverage
-from nerd_ros.learning.coverage_report import show
-from nerd_ros.learning.trajectories import Trajectories, TrajectoryError, TrajectoryFile
+from nerd_ros.learning.data import coverage as module
+from nerd_ros.learning.data.coverage import coverage
+from nerd_ros.learning.data.coverage_report import show
+from nerd_ros.learning.data.trajectories import Trajectories, TrajectoryError, TrajectoryFile
 
 COUNT, STEPS = 10, 4
 LAYOUT = RobotLayout(

@@ -11,18 +11,18 @@ import torch
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
-from nerd_ros.learning import divergence
-from nerd_ros.learning.accuracy import position_errors
-from nerd_ros.learning.divergence import count_divergence
-from nerd_ros.learning.evaluate import evaluate
-from nerd_ros.learning.free_accuracy import (
+from nerd_ros.learning.data.held_out import held_out
+from nerd_ros.learning.evaluation import divergence
+from nerd_ros.learning.evaluation.accuracy import position_errors
+from nerd_ros.learning.evaluation.divergence import count_divergence
+from nerd_ros.learning.evaluation.evaluate import evaluate
+from nerd_ros.learning.evaluation.free_accuracy import (
     Condition, conditions, FLOOR, free_accuracy, FreeRunner, NEURAL)
-from nerd_ros.learning.free_running import free_run, ground_world
-from nerd_ros.learning.held_out import held_out
-from nerd_ros.learning.one_step import one_step_errors
-from nerd_ros.learning.side_by_side import side_by_side
+from nerd_ros.learning.evaluation.free_running import free_run, ground_world
+from nerd_ros.learning.evaluation.one_step import one_step_errors
+from nerd_ros.learning.evaluation.side_by_side import side_by_side
 from nerd_ros.scene.energy import MechanicalEnergy
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
 from nerd_ros.scene.simulation import Simulation
 from nerd_ros.scene.teacher import TeacherRollouts
 

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from nerd_ros.dynamics.checkpoint import save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
-from nerd_ros.learning.bag_files import BagError
-from nerd_ros.learning.bags import read_bag
-from nerd_ros.learning.evaluate_bag import cut_windows, evaluate_bag, HOLD
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.learning.bags.bag_files import BagError
+from nerd_ros.learning.bags.evaluate_bag import cut_windows, evaluate_bag, HOLD
+from nerd_ros.learning.bags.recording import read_bag
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.teacher import TeacherRollouts

@@ -7,12 +7,12 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from nerd_ros.learning.generate import generate
-from nerd_ros.learning.random_trajectories import sample_trajectories
-from nerd_ros.learning.sampling import Sampler
-from nerd_ros.learning.teacher_processes import ProcessError
-from nerd_ros.learning.trajectories import TrajectoryError, TrajectoryFile
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.learning.data.generate import generate
+from nerd_ros.learning.data.random_trajectories import sample_trajectories
+from nerd_ros.learning.data.sampling import Sampler
+from nerd_ros.learning.data.teacher_processes import ProcessError
+from nerd_ros.learning.data.trajectories import TrajectoryError, TrajectoryFile
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
 from nerd_ros.scene.teacher import TeacherRollouts
 
 COUNT = 256

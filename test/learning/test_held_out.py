@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from nerd_ros.dynamics.frames import quat_rotate
-from nerd_ros.learning.held_out import held_out
-from nerd_ros.learning.random_trajectories import sample_trajectories
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
-from nerd_ros.scene.sampling_spec import EvaluationSpec, GroundSpec
+from nerd_ros.learning.data.held_out import held_out
+from nerd_ros.learning.data.random_trajectories import sample_trajectories
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.sampling_spec import EvaluationSpec, GroundSpec
 from nerd_ros.scene.teacher import TeacherRollouts
 
 COUNT = 42

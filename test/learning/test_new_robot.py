@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import yaml
 
-from nerd_ros.learning.generate import generate
-from nerd_ros.learning.new_robot import write_robot_file
-from nerd_ros.learning.robot_choices import base_type
-from nerd_ros.learning.train import train
-from nerd_ros.learning.trajectories import TrajectoryFile
-from nerd_ros.learning.validation import Validation
+from nerd_ros.learning.data.generate import generate
+from nerd_ros.learning.data.trajectories import TrajectoryFile
+from nerd_ros.learning.new_robot.robot_choices import base_type
+from nerd_ros.learning.new_robot.robot_file import write_robot_file
+from nerd_ros.learning.training.train import train
+from nerd_ros.learning.training.validation import Validation
 from nerd_ros.resources import resource_path
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.world import World
 

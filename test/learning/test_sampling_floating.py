@@ -10,10 +10,10 @@ import torch
 
 from nerd_ros.dynamics.frames import quat_rotate
 from nerd_ros.dynamics.layout import JointLayout, MimicLayout, RobotLayout, SlotLayout
-from nerd_ros.learning.random_trajectories import sample_trajectories
-from nerd_ros.learning.sampling import Sampler
-from nerd_ros.scene.robot_spec import RobotSpec
-from nerd_ros.scene.sampling_spec import SamplingSpec
+from nerd_ros.learning.data.random_trajectories import sample_trajectories
+from nerd_ros.learning.data.sampling import Sampler
+from nerd_ros.scene.robot.robot_spec import RobotSpec
+from nerd_ros.scene.robot.sampling_spec import SamplingSpec
 from nerd_ros.scene.teacher import TeacherRollouts
 
 COUNT = 128

@@ -8,9 +8,9 @@ import torch
 
 from nerd_ros.dynamics import features
 from nerd_ros.dynamics.checkpoint import load_checkpoint
-from nerd_ros.learning.held_out import held_out
-from nerd_ros.scene.robot_spec import RobotSpec
-from nerd_ros.scene.solvers import shipped_model
+from nerd_ros.learning.data.held_out import held_out
+from nerd_ros.scene.robot.robot_spec import RobotSpec
+from nerd_ros.scene.solvers.make_solver import shipped_model
 from nerd_ros.scene.teacher import GRAVITY, TeacherRollouts
 
 COUNT, STEPS = 256, 100

@@ -15,12 +15,12 @@ from nerd_ros.dynamics.checkpoint import load_checkpoint
 from nerd_ros.dynamics.layout import JointLayout, RobotLayout
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.dynamics.transformer import TransformerConfig
-from nerd_ros.learning.generate import generate
-from nerd_ros.learning.optimisation import Optimisation, STATE, TrainingError
-from nerd_ros.learning.train import train
-from nerd_ros.learning.trajectories import TrajectoryError
-from nerd_ros.learning.validation import Validation
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.learning.data.generate import generate
+from nerd_ros.learning.data.trajectories import TrajectoryError
+from nerd_ros.learning.training.optimisation import Optimisation, STATE, TrainingError
+from nerd_ros.learning.training.train import train
+from nerd_ros.learning.training.validation import Validation
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
 
 
 @pytest.fixture(scope='module')

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from nerd_ros.dynamics.model import NerdModel
-from nerd_ros.learning import training_data
-from nerd_ros.learning.generate import generate
-from nerd_ros.learning.optimisation import TrainingError
-from nerd_ros.learning.training_data import Batch, convert, fit_normalisers, TrainingData
-from nerd_ros.learning.trajectories import TrajectoryFile
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.learning.data.generate import generate
+from nerd_ros.learning.data.trajectories import TrajectoryFile
+from nerd_ros.learning.training import training_data
+from nerd_ros.learning.training.optimisation import TrainingError
+from nerd_ros.learning.training.training_data import Batch, convert, fit_normalisers, TrainingData
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 
 
 @pytest.fixture(scope='module')

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nerd_ros.dynamics.layout import JointLayout, RobotLayout, SlotLayout
-from nerd_ros.learning.trajectories import Trajectories, TrajectoryError, TrajectoryFile
+from nerd_ros.learning.data.trajectories import Trajectories, TrajectoryError, TrajectoryFile
 
 LAYOUT = RobotLayout(
     robot='arm', dt=0.01, floating=False,

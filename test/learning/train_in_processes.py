@@ -13,9 +13,9 @@ import sys
 
 from safetensors.torch import save_file
 
-from nerd_ros.learning.train import train
-from nerd_ros.learning.validation import Validation
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.learning.training.train import train
+from nerd_ros.learning.training.validation import Validation
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 
 Validation.count, Validation.longest = 4, 0.2
 data, folder, steps = sys.argv[1:]

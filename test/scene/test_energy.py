@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nerd_ros.scene.energy import MechanicalEnergy
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.teacher import NO_GROUND, TeacherRollouts
 
 

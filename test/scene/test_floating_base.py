@@ -6,10 +6,10 @@ from perfect_model import NO_GROUND, PerfectModel
 import numpy as np
 import pytest
 
-from nerd_ros.scene import solver_nerd
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.simulation import Simulation
-from nerd_ros.scene.solvers import with_obstacles
+from nerd_ros.scene.solvers import solver_nerd
+from nerd_ros.scene.solvers.make_solver import with_obstacles
 from nerd_ros.scene.world import ground_plane, Obstacle, World
 
 MASS, INERTIA, GRAVITY = 0.37, 8.1e-4, 9.81   # of the cube of this package

@@ -9,9 +9,9 @@ import numpy as np
 from perfect_model import NO_GROUND, PerfectModel
 import pytest
 
-from nerd_ros.scene import solver_nerd
-from nerd_ros.scene.robot_spec import RobotSpec
-from nerd_ros.scene.solvers import with_obstacles
+from nerd_ros.scene.robot.robot_spec import RobotSpec
+from nerd_ros.scene.solvers import solver_nerd
+from nerd_ros.scene.solvers.make_solver import with_obstacles
 
 _PATH = Path(__file__).resolve().parents[2] / 'benchmarks' / 'impact.py'
 _SPEC = importlib.util.spec_from_file_location('impact', _PATH)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.world import World
 

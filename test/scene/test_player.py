@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import numpy as np
 
 from nerd_ros.scene.player import Playback, Player
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 import pytest
 
 PORT = 18500

@@ -5,7 +5,7 @@
 import pytest
 import yaml
 
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import newton
 import numpy as np
 import pytest
 
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.urdf import fingerprint, read_urdf
 from nerd_ros.scene.scene import build_scene
-from nerd_ros.scene.urdf import fingerprint, read_urdf
 from nerd_ros.scene.world import World
 
 EMPTY = World('nothing')

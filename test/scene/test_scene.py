@@ -6,7 +6,7 @@ import newton
 import numpy as np
 import pytest
 
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver
 from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.world import World

@@ -11,10 +11,10 @@ import pytest
 import warp
 
 from nerd_ros.arguments import SOLVERS
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.simulation import Simulation
-from nerd_ros.scene.solver_nerd import SolverNeRD
-from nerd_ros.scene.solvers import with_obstacles
+from nerd_ros.scene.solvers.make_solver import with_obstacles
+from nerd_ros.scene.solvers.solver_nerd import SolverNeRD
 from nerd_ros.scene.world import ground_plane, Obstacle, World
 
 BOX = Obstacle('box', 'box', (0.2, 0.2, 0.2), (-0.25, 0.0, 0.1, 0.0, 0.0, 0.0, 1.0), static=False,

@@ -9,7 +9,7 @@ import pytest
 import trimesh
 
 from nerd_ros.scene.contacts import ContactSlots
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver
 from nerd_ros.scene.world import ground_plane, Obstacle, World
 

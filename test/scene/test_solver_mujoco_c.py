@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import warp as wp
 
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver
-from nerd_ros.scene.solver_mujoco_c import SolverMujocoC
+from nerd_ros.scene.solvers.solver_mujoco_c import SolverMujocoC
 from nerd_ros.scene.world import ground_plane, Obstacle, World
 
 DT = 0.005

@@ -11,14 +11,14 @@ import warp as wp
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
-from nerd_ros.scene.analytic import Substepped
-from nerd_ros.scene.external_force import ExternalForce
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.rows import RobotRows
 from nerd_ros.scene.scene import build_scene, mujoco_solver
 from nerd_ros.scene.simulation import Simulation
-from nerd_ros.scene.solver_nerd import SolverNeRD
-from nerd_ros.scene.solvers import shipped_model
+from nerd_ros.scene.solvers.analytic import Substepped
+from nerd_ros.scene.solvers.external_force import ExternalForce
+from nerd_ros.scene.solvers.make_solver import shipped_model
+from nerd_ros.scene.solvers.solver_nerd import SolverNeRD
 from nerd_ros.scene.teacher import TeacherRollouts
 from nerd_ros.scene.world import ground_plane, Obstacle, World
 

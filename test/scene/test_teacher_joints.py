@@ -8,7 +8,7 @@ import pytest
 import warp as wp
 
 from nerd_ros.scene.mujoco_state import MujocoCoordinates
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene, mujoco_solver
 from nerd_ros.scene.teacher import GRAVITY, NO_GROUND, TeacherRollouts
 from nerd_ros.scene.world import ground_plane, World

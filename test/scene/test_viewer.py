@@ -12,7 +12,7 @@ import sys
 import time
 from urllib.request import urlopen
 
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.simulation import Simulation
 from nerd_ros.scene.viewer import ViewerProcess
 import pytest

@@ -3,7 +3,7 @@
 """Compiling ahead, which is part of the set-up and has to come to its end."""
 
 from nerd_ros.scene import warm_up
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 
 
 def test_a_robot_without_a_learned_model_is_warmed_up_without(tmp_path, monkeypatch, capfd):

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from nerd_ros.scene.robot_spec import RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.world import plane_pose, WorldError
