@@ -40,7 +40,7 @@ def init(
         floating: Annotated[Optional[bool], typer.Option(
             '--floating/--fixed',
             help='Whether the base moves freely; by default a guess.')] = None,
-        dt: Annotated[float, typer.Option(help='Time of one step of the model [s].')] = 0.005,
+        dt: Annotated[float, typer.Option(help='Time of one step of the model, in s.')] = 0.005,
         force: Annotated[bool, typer.Option(
             '--force', help='Overwrite a file that exists.')] = False):
     """Write the robot file (RobotSpec) of a URDF, with a comment on every choice."""

@@ -55,6 +55,7 @@ def save_checkpoint(folder: Path | str, model: NerdModel, card: dict) -> None:
     weights = {name: value.detach().cpu().contiguous()
                for name, value in model.state_dict().items()}
     save_file(weights, folder / f'.{WEIGHTS}')
+    (folder / f'.{WEIGHTS}').chmod(0o644)  # safetensors writes it for its owner alone
     (folder / f'.{CARD}').write_text(text)
     for name in (WEIGHTS, CARD):
         os.replace(folder / f'.{name}', folder / name)
@@ -90,7 +91,8 @@ def load_checkpoint(folder: Path | str, layout: RobotLayout | None = None) -> Ne
         raise CheckpointError(f'{path}: no such file. A model is a folder with {WEIGHTS} and '
                               f'{CARD}.') from error
     except (SafetensorError, OSError) as error:
-        raise CheckpointError(f'{path}: not a safetensors file: {error}.') from error
+        raise CheckpointError(f'{path}: damaged, or not a safetensors file ({error}); take it '
+                              'from a copy, or train the model anew.') from error
     except RuntimeError as error:
         first = str(error).split('\n')[1 if '\n' in str(error) else 0].strip()
         raise CheckpointError(f'{path}: the weights do not belong to the card: {first}') from error
@@ -108,7 +110,11 @@ def _read_card(path: Path) -> dict:
         raise CheckpointError(f'{path}: no such file. A model is a folder with {WEIGHTS} and '
                               f'{CARD}.') from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise CheckpointError(f'{path}: not a YAML file: {error}') from error
+        reason = ' '.join(str(getattr(error, 'problem', None) or error).split())
+        mark = getattr(error, 'problem_mark', None)
+        line = '' if mark is None else f', line {mark.line + 1}'
+        raise CheckpointError(f'{path}{line}: not a YAML file: {reason}. Export the model '
+                              'again.') from error
     if not isinstance(card, dict) or 'format_version' not in card:
         raise CheckpointError(f'{path}: not a model card: it has no format_version.')
     version = card.pop('format_version')

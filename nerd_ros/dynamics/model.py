@@ -47,8 +47,8 @@ class NerdModel(nn.Module):
         inputs, outputs = features.token_size(layout), 2 * layout.nqd
         self.network = Transformer(self.config, inputs)
         self.readout = Readout(layout, self.config)
-        # Speeds of rest, in units of increments, before softplus.
-        self.rest_speed = nn.Parameter(torch.full((layout.nqd,), -3.0))
+        # Speeds of rest, in units of increments, before softplus; at first there is no rest.
+        self.rest_speed = nn.Parameter(torch.full((layout.nqd,), -20.0))
         self.register_buffer('token_mean', torch.zeros(inputs))
         self.register_buffer('token_std', torch.ones(inputs))
         self.register_buffer('increment_scale', torch.ones(outputs))

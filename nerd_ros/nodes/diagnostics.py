@@ -20,14 +20,14 @@ class DiagnosticsPublisher:
     `/diagnostics` (diagnostic_msgs/DiagnosticArray): speed, step time, model, score, guard.
 
     The level is WARN when, since the last message, the simulation was slower than wanted, the
-    robot was often outside what its model has learned, or the guard had to act. `facts` are texts
-    that do not change.
+    robot was often outside what its model has learned, the guard had to act or commands were
+    refused. `facts` are texts that do not change.
     """
 
     def __init__(self, node, simulation, loop, facts: dict[str, str]):
         self._simulation, self._loop, self._facts = simulation, loop, facts
         self._name = node.get_fully_qualified_name().lstrip('/')
-        self._guard_events, self._mark = 0, loop.mark()
+        self._guard_events, self._refused, self._mark = 0, 0, loop.mark()
         self._publisher = node.create_publisher(
             DiagnosticArray, '/diagnostics', QoSProfile(depth=10))
 
@@ -46,6 +46,9 @@ class DiagnosticsPublisher:
         if self._simulation.guard_events > self._guard_events:
             problems.append(f'guard: {self._simulation.last_guard_message}')
         self._guard_events = self._simulation.guard_events
+        if refused_commands > self._refused:
+            problems.append(f'{refused_commands - self._refused} commands refused')
+        self._refused = refused_commands
         values = {
             **self._facts,
             'real_time_factor': f'{timing.real_time_factor:.3f}',

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from safetensors import safe_open
 from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 import torch
@@ -17,6 +18,7 @@ from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.dynamics.transformer import TransformerConfig
 from nerd_ros.learning.data.generate import generate
 from nerd_ros.learning.data.trajectories import TrajectoryError
+from nerd_ros.learning.training import train as train_module
 from nerd_ros.learning.training.optimisation import Optimisation, STATE, TrainingError
 from nerd_ros.learning.training.train import train
 from nerd_ros.learning.training.validation import Validation
@@ -86,17 +88,20 @@ def test_a_training_can_start_from_a_model(spec, data, tmp_path):
 
 
 def test_a_stopped_training_goes_on_as_if_never_stopped(spec, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(train_module, 'RECORDS', 2)   # so the state is saved every ten steps
     whole = run(spec, data, tmp_path / 'whole')
     step = Optimisation.step
 
-    def stop_at_30(self, loss):
-        if self.schedules[0].last_epoch == 30:   # ten steps after the state was saved
+    def stop_at_35(self, loss):
+        if self.schedules[0].last_epoch == 35:
             raise KeyboardInterrupt
         step(self, loss)
-    monkeypatch.setattr(Optimisation, 'step', stop_at_30)
+    monkeypatch.setattr(Optimisation, 'step', stop_at_35)
     with pytest.raises(KeyboardInterrupt):
         run(spec, data, tmp_path / 'stopped')
     monkeypatch.setattr(Optimisation, 'step', step)
+    with safe_open(tmp_path / 'stopped' / STATE, 'pt') as state:
+        assert state.metadata()['step'] == '30'
     resumed = run(spec, data, tmp_path / 'stopped')
     for name, value in whole.state_dict().items():
         assert torch.equal(value, resumed.state_dict()[name]), name
@@ -162,6 +167,11 @@ def test_what_cannot_be_trained_is_refused(spec, data, tmp_path):
         run(spec, data, tmp_path, batch=100)
     with pytest.raises(RobotError, match='section evaluation is missing'):
         run(spec.model_copy(update={'evaluation': None}), data, tmp_path)
+    for wrong in ({'batch': 0}, {'batch': -3}, {'steps': 0}):
+        with pytest.raises(TrainingError, match='give at least one of each'):
+            run(spec, data, tmp_path, **wrong)
+    with pytest.raises(ValueError, match='is no seed'):
+        run(spec, data, tmp_path, seed=2**70)
     with pytest.raises(TrainingError, match='no device tpu; choose cpu or cuda'):
         run(spec, data, tmp_path, device='tpu')
     if not torch.cuda.is_available():

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trajectory file: what is written comes back, and misuse is one sentence."""
 
+from pathlib import Path
+
 import h5py
 import numpy as np
 import pytest
@@ -49,6 +51,25 @@ def test_round_trip(tmp_path):
         expected = np.concatenate([getattr(first, name), getattr(second, name)])
         assert np.array_equal(values, expected)
         assert np.array_equal(getattr(middle, name), expected[2:4])
+
+
+def test_what_is_not_finite_is_named(tmp_path):
+    with create(tmp_path / 'arm.h5') as file:
+        first, second = batch(3), batch(2)
+        second.effort[1, 2] = np.nan
+        file.write(0, first)
+        file.write(1, second)
+        assert len(file.read(0, 4)) == 4
+        with pytest.raises(TrajectoryError, match='arm.h5: effort of trajectory 4 is not finite'):
+            file.read()
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises((TrajectoryError, OSError)):
+        create(tmp_path / 'file' / 'arm.h5')
+    with pytest.raises(TrajectoryError, match='/proc/arm.h5: .*; choose another place'):
+        create(Path('/proc/arm.h5'))
 
 
 def test_unfinished_files_are_not_read(tmp_path):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from nerd_ros.dynamics.layout import RobotLayout
-from nerd_ros.scene.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
+from nerd_ros.scene.robot.urdf import fingerprint, read_urdf
 from nerd_ros.scene.scene import build_scene, mujoco_solver
-from nerd_ros.scene.urdf import fingerprint, read_urdf
 from nerd_ros.scene.world import World
 
 EMPTY = World('nothing', gravity=(0.0, 0.0, -9.81))
@@ -168,7 +168,7 @@ def test_a_follower_takes_no_effort(robot):
 
 def test_a_joint_without_motor():
     scene = build_scene(RobotSpec.load('cartpole'), EMPTY)
-    assert scene.layout.effort_limits.tolist() == [500.0, 0.0]
+    assert scene.layout.effort_limits.tolist() == [200.0, 0.0]
     assert scene.layout.joint_names == ('slider', 'hinge')
     assert mujoco_model(scene).nv == 2
 

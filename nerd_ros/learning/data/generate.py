@@ -15,6 +15,8 @@ from nerd_ros.scene.robot.robot_spec import RobotError, RobotSpec
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.world import World
 
+MOST = 100_000_000   # trajectories of a file
+
 
 def generate(spec: RobotSpec, path: str | Path, num_trajectories: int, seed: int = 0,
              processes: int = 1, chunk: int = 256, command: str = '',
@@ -30,9 +32,9 @@ def generate(spec: RobotSpec, path: str | Path, num_trajectories: int, seed: int
     if spec.sampling is None:
         raise RobotError(f'{spec.source}: the section sampling is missing; it says what random '
                          'trajectories to generate.')
-    if num_trajectories < 1 or processes < 1:
+    if not 1 <= num_trajectories <= MOST or processes < 1:
         raise TrajectoryError(f'{path}: {num_trajectories} trajectories of {processes} processes '
-                              'asked for; give at least one of each.')
+                              f'asked for; give at least one of each, and {MOST} at most.')
     check_seed(seed)
     chunk = min(chunk, num_trajectories)
     layout = build_scene(spec, World('nothing')).layout
@@ -57,11 +59,12 @@ def _open(spec: RobotSpec, layout: RobotLayout, path, num_trajectories: int, see
         return TrajectoryFile.create(path, layout, num_trajectories, spec.sampling.steps, seed,
                                      settings, command, chunk)
     file = TrajectoryFile(path, 'r+')
-    same = (file.num_trajectories == num_trajectories and file.seed == seed
-            and file.chunk == chunk and file.settings == settings
-            and not file.layout.differences(layout))
-    if not same:
+    other = [what for what, same in (
+        ('robot', not file.layout.differences(layout)),
+        ('number', file.num_trajectories == num_trajectories and file.chunk == chunk),
+        ('seed', file.seed == seed), ('settings', file.settings == settings)) if not same]
+    if other:
         file.close()
-        raise TrajectoryError(f'{path}: holds trajectories of another robot, number, seed or '
-                              'sampling; choose another name or delete it.')
+        raise TrajectoryError(f'{path}: holds trajectories of another {" and ".join(other)}; '
+                              'choose another name or delete it.')
     return file

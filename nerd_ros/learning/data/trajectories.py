@@ -32,6 +32,7 @@ Attributes: format_version, layout (RobotLayout as JSON), robot, fingerprint, dt
 
 from dataclasses import dataclass, fields
 import json
+import os
 from pathlib import Path
 
 import h5py
@@ -75,7 +76,8 @@ class TrajectoryFile:
         try:
             self._file = h5py.File(self.path, mode)
         except OSError:
-            raise TrajectoryError(f'{path}: not an HDF5 file, or still open elsewhere.') from None
+            raise TrajectoryError(f'{path}: not an HDF5 file, damaged, or still open elsewhere; '
+                                  'generate it anew.') from None
         attrs = self._file.attrs
         version = attrs.get('format_version')
         if version != FORMAT_VERSION:
@@ -106,7 +108,7 @@ class TrajectoryFile:
         if path.exists():
             raise TrajectoryError(f'{path}: exists already; choose another name or delete it.')
         path.parent.mkdir(parents=True, exist_ok=True)
-        with h5py.File(path, 'w') as file:
+        with _new_file(path) as file:
             file.attrs.update(
                 format_version=FORMAT_VERSION, layout=json.dumps(layout.to_dict()),
                 robot=layout.robot, fingerprint=layout.fingerprint, dt=layout.dt, seed=seed,
@@ -143,17 +145,25 @@ class TrajectoryFile:
         """
         Read trajectories `first` to `last` (exclusive).
 
-        Raises TrajectoryError where the file is not complete or damaged.
+        Raises TrajectoryError where the file is not complete or damaged, or where a state, an
+        effort or a contact is not finite.
         """
         if self.missing_chunks:
             raise TrajectoryError(f'{self.path}: {len(self.missing_chunks)} of '
                                   f'{len(self._file["complete"])} chunks are missing; run the '
                                   'same generate command again to complete it.')
         try:
-            return Trajectories(**{field.name: self._file[field.name][first:last]
+            part = Trajectories(**{field.name: self._file[field.name][first:last]
                                    for field in fields(Trajectories)})
         except OSError as error:
             raise self._damaged(error) from None
+        for name in ('joint_q', 'joint_qd', 'effort', 'contacts', 'jump'):
+            finite = np.isfinite(getattr(part, name)).reshape(len(part), -1).all(axis=1)
+            if not finite.all():
+                raise TrajectoryError(f'{self.path}: {name} of trajectory '
+                                      f'{first + np.argmin(finite)} is not finite; generate the '
+                                      'file anew.')
+        return part
 
     def _damaged(self, error: Exception) -> TrajectoryError:
         return TrajectoryError(f'{self.path}: damaged, or not a trajectory file '
@@ -168,6 +178,14 @@ class TrajectoryFile:
 
     def __exit__(self, *exc_info) -> None:
         self.close()
+
+
+def _new_file(path: Path) -> h5py.File:
+    try:
+        return h5py.File(path, 'w')
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else 'no HDF5 file can be made there'
+        raise TrajectoryError(f'{path}: {reason}; choose another place.') from None
 
 
 def _shapes(layout: RobotLayout, n: int, t: int) -> dict[str, tuple[int, ...]]:

@@ -77,6 +77,8 @@ class Optimisation:
         save_file(tensors, folder / f'.{STATE}', metadata={
             'format_version': str(FORMAT_VERSION), 'step': str(step), 'best': str(best),
             'settings': json.dumps(self.settings)})
+        # What safetensors writes is for its owner alone.
+        (folder / f'.{STATE}').chmod(0o644)
         os.replace(folder / f'.{STATE}', folder / STATE)
 
     def resume(self, folder: Path) -> tuple[int, float]:

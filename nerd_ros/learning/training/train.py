@@ -15,9 +15,10 @@ from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.dynamics.transformer import TransformerConfig
 from nerd_ros.learning.data.trajectories import TrajectoryError, TrajectoryFile
+from nerd_ros.learning.data.sampling import check_seed
 from nerd_ros.learning.evaluation.evaluate import evaluated_robot
 from nerd_ros.learning.training.loss import OneStepLoss
-from nerd_ros.learning.training.optimisation import Optimisation
+from nerd_ros.learning.training.optimisation import Optimisation, TrainingError
 from nerd_ros.learning.training.processes import Processes
 from nerd_ros.learning.training.training_data import fit_normalisers, TrainingData
 from nerd_ros.learning.training.training_log import TrainingLog
@@ -27,7 +28,9 @@ from nerd_ros.scene.teacher import TeacherRollouts
 
 # Learning rate of a training that starts from a model, relative to one from scratch.
 RESTART_RATE = 0.2
-# How often the loss is logged between two checks.
+# Where the speeds of rest start to be learned, see `NerdModel`: 0.05 of the mean increment.
+FIRST_REST = -3.0
+# How often between two checks the loss is logged and the training state written.
 RECORDS = 20
 
 
@@ -39,21 +42,25 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
     Train for `steps` batches of `batch` trajectories and keep the best model in folder `out`.
 
     The best is the one with the lowest free-running error on validation rollouts, measured every
-    `check_every` steps. Training state and log are written there as well: the same call goes on
-    where an interrupted one stopped. `start` is the folder of a model to refine, with its width
-    and normalisers and at a lower learning rate. Only then are the speeds of rest learned: a
-    network that has them from the beginning holds joints that should slide. `device` is 'cpu' or
-    'cuda'. `compiled` uses torch.compile, which needs a C++ compiler.
+    `check_every` steps. Training state, twenty times as often, and log are written there as well:
+    the same call goes on where an interrupted one stopped. `start` is the folder of a model to
+    refine, with its width and normalisers and at a lower learning rate. Only then are the speeds
+    of rest learned: a network that has them from the beginning holds joints that should slide.
+    `device` is 'cpu' or 'cuda'. `compiled` uses torch.compile, which needs a C++ compiler.
 
     Started by `torchrun`, each process takes its share of every batch. Number and kind of
     processes change nothing but rounding, and a training can go on with others.
 
     Returns the averaged model of the last step. Raises RobotError where the robot does not say
     how it is evaluated, TrajectoryError where the data cannot be used or is not of this robot,
-    and TrainingError where `out` holds a training of other data or settings, or where `device`
-    or the number of processes is not possible.
+    ValueError for a seed that is none, and TrainingError where `out` holds a training of other
+    data or settings, or where steps, batch, `device` or the number of processes is not possible.
     """
     out, spec = Path(out), evaluated_robot(spec)
+    check_seed(seed)
+    if steps < 1 or batch < 1:
+        raise TrainingError(f'{steps} steps of {batch} trajectories asked for; give at least one '
+                            'of each.')
     torch.manual_seed(seed)
     with Processes(device) as processes, TrajectoryFile(data) as file:
         model = (NerdModel(file.layout, TransformerConfig(width=width)) if start is None else
@@ -65,6 +72,8 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
             fit_normalisers(model, file, seed)
         processes.share(model.to(processes.device))
         model.rest_speed.requires_grad_(start is not None)
+        if start is not None:
+            model.rest_speed.data.clamp_(min=FIRST_REST)
         optimisation = Optimisation(
             model, steps, {'data': file.about, 'batch': batch, 'seed': seed, 'start': str(start)},
             rate=1.0 if start is None else RESTART_RATE)
@@ -78,14 +87,14 @@ def train(spec: RobotSpec, data: Path | str, out: Path | str, *, steps: int = 30
                 if not processes.first:
                     continue
                 log.training(done, loss, optimisation.rates)
-                if done % check_every and done < steps:
-                    continue
-                checked = validation.check(optimisation.average)
-                log.validation(done, checked)
-                if checked.score < best:
-                    best = checked.score
-                    save_checkpoint(out, optimisation.average, {**card, 'validation': {
-                        'step': done, 'one_step': checked.one_step, **checked.free_running}})
+                if done % check_every == 0 or done == steps:
+                    log.doing('checking')
+                    checked = validation.check(optimisation.average)
+                    log.validation(done, checked)
+                    if checked.score < best:
+                        best = checked.score
+                        save_checkpoint(out, optimisation.average, {**card, 'validation': {
+                            'step': done, 'one_step': checked.one_step, **checked.free_running}})
                 optimisation.save(out, done, best)
     return optimisation.average
 

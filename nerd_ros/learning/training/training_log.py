@@ -32,7 +32,7 @@ class TrainingLog:
     def __init__(self, folder: Path, steps: range, progress: bool):
         self._folder, self._first = folder, steps.start
         self._bar = tqdm(steps, initial=steps.start, total=steps.stop, disable=not progress,
-                         unit='step')
+                         unit='step', desc='compiling')
         self._began = self._since = time.monotonic()
         self._done, self._losses = steps.start, []
 
@@ -45,6 +45,10 @@ class TrainingLog:
         """The steps, counted from 0; going through them moves the progress bar."""
         return self._bar
 
+    def doing(self, what: str) -> None:
+        """Say what is going on, apart from steps; nothing with ''."""
+        self._bar.set_description(what)
+
     def training(self, done: int, loss: float, rates: dict[str, float]) -> None:
         """Log the mean loss since the last call and the learning rates, after `done` steps."""
         now = time.monotonic()
@@ -52,6 +56,7 @@ class TrainingLog:
                    'steps_per_second': (done - self._done) / (now - self._since),
                    **{f'learning_rate/{name}': rate for name, rate in rates.items()}}
         self._write(scalars, done)
+        self.doing('')
         self._bar.set_postfix(loss=f'{loss:.4g}', refresh=False)
         self._losses.append(loss)
         self._done, self._since = done, now
@@ -65,8 +70,10 @@ class TrainingLog:
         row = {'step': done, 'loss': sum(self._losses) / len(self._losses),
                'one_step': checked.one_step, **checked.free_running,
                'seconds': round(time.monotonic() - self._began)}
-        self._bar.write('  '.join(f'{name} {value:.5g}' for name, value in row.items()))
+        self._bar.write('  '.join(f'{name} {value if isinstance(value, int) else f"{value:.5g}"}'
+                                  for name, value in row.items()))
         self._losses.clear()
+        self.doing('')
         self._since = time.monotonic()
 
     def _write(self, scalars: dict[str, float], done: int) -> None:

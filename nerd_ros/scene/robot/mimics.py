@@ -50,6 +50,6 @@ def _read(joint, joints: dict, path: Path) -> MimicLayout:
         kind = joints[name].get('type')
         if kind not in _FOLLOWING:
             raise RobotError(
-                f"{where} follows {leader}, but {'a' if follower else 'its leader is a'} {kind} "
-                f"joint cannot {'follow' if follower else 'lead'}; leave out the <mimic>.")
+                f"{where} follows {leader}, but a {kind} joint cannot "
+                f"{'follow' if follower else 'lead'}; leave out the <mimic>.")
     return MimicLayout(leader, number(element, 'multiplier', 1.0), number(element, 'offset', 0.0))

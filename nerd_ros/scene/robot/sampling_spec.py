@@ -20,7 +20,7 @@ class SamplingSpec(Section):
     boxes lie around the base, whatever the world of the robot is like.
     """
 
-    steps: int = Field(100, ge=2, description='length of a trajectory [dt]')
+    steps: int = Field(100, ge=2, le=100_000, description='length of a trajectory [dt]')
     velocity: PerJoint = Field((), description='largest initial velocity per joint '
                                                '[rad/s or m/s]')
     base_velocity: Twist = Field((2.0, 6.0), description='largest initial speed of the base, '
@@ -30,7 +30,7 @@ class SamplingSpec(Section):
                              'heading; pi: each orientation is as likely')
     still_share: Share = Field(0.05, description='start with zero velocity')
     settled_share: Share = Field(0.15, description='start after settle_steps of passive motion')
-    settle_steps: int = Field(200, ge=1, description='[dt]')
+    settle_steps: int = Field(200, ge=1, le=100_000, description='[dt]')
     slow_share: Share = Field(0.25, description='stay near a resting state, see slow_velocity; '
                                                 'a floating base rests only above ground')
     slow_velocity: FloatRange = Field(

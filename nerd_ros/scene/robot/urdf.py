@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lxml import etree
 
+from nerd_ros.resources import shown
 from nerd_ros.scene.input_files import parse_xml, read_text
 from nerd_ros.scene.robot.mesh_files import mesh_file
 from nerd_ros.scene.robot.mimics import read_mimics
@@ -36,6 +37,8 @@ def read_urdf(spec: RobotSpec) -> etree._Element:
     `ball` as the type of ball joints, and no floating joint: its base has no parent. Logs a
     warning for what was dropped or looks wrong. Raises RobotError.
     """
+    if not os.path.isfile(spec.urdf_path):
+        raise RobotError(f'{spec.source}: urdf: there is no file {shown(spec.urdf_path)}.')
     root, floats = read_tree(spec.urdf_path)
     if floats and spec.base.type == 'fixed':
         raise RobotError(f'{spec.source}: base.type is fixed, but a floating joint carries the '

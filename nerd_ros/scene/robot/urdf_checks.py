@@ -115,6 +115,10 @@ def _mass(link, path: Path) -> float:
     if inertia is None:
         raise RobotError(f'{path}, line {element.sourceline}: link {name} has a mass but no '
                          '<inertia>.')
+    missing = [key for key in _MOMENTS[:3] if inertia.get(key) is None]
+    if missing:
+        raise RobotError(f'{path}, line {inertia.sourceline}: the <inertia> of link {name} has no '
+                         f'{", ".join(missing)}.')
     return mass
 
 

@@ -112,7 +112,7 @@ def check_joints(root: etree._Element, path: Path) -> None:
         where = f'{path}, line {joint.sourceline}: joint {name}'
         if kind not in (*MOVING, 'fixed'):
             raise RobotError(f'{where} is of type {kind}; supported are revolute, continuous, '
-                             'prismatic, spherical, fixed, and floating for a base.')
+                             'prismatic, ball or spherical, fixed, and floating for a base.')
         axis = numbers(joint.find('axis'), 'xyz', (1.0, 0.0, 0.0))
         if kind != 'fixed' and math.hypot(*axis) < 1e-6:
             raise RobotError(f'{where} has an axis of zero length.')
