@@ -57,11 +57,11 @@ def test_the_card_says_how_it_was_made_and_measured(spec, model, metrics):
     assert model.card['command'].startswith('nerd-ros train')
     assert model.card['data']['command'].startswith('nerd-ros generate')
     assert metrics['version'] == METRICS_VERSION
-    assert metrics['rollouts'] >= 256
+    assert metrics['rollouts'] >= 2048
     assert metrics['duration'] == spec.evaluation.duration
     assert set(metrics['free_running']) == {c.key for c in conditions(spec, model.layout)}
     for part in metrics['divergence'].values():
-        assert part['rollouts'] >= 256 and part['seconds'] >= 10.0
+        assert part['rollouts'] >= 2048 and part['seconds'] >= 10.0
         assert part['diverged'] == 0
 
 
