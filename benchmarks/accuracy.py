@@ -16,8 +16,8 @@ its RobotSpec describes. Columns:
 
 The second table has what a whole robot has one of:
 
-- diverged: rollouts of 10 s that get not finite, or faster than twice the 99.9th percentile of
-  the teacher, unless the teacher gets that fast under the same efforts.
+- diverged: rollouts of 10 s that get not finite, or faster than twice what 99 % of the teacher's
+  rollouts stay below, unless the teacher gets that fast under the same efforts.
 - one step: the error of a single step, mean of all joints, and what 99 % are below.
 - energy drift: difference of mechanical energy from the teacher at the end of passive motion, as
   a share of what the rollout has; median of the rollouts, and what 95 % are below.
