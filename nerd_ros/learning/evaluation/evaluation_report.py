@@ -102,8 +102,8 @@ def _divergence_text(evaluation) -> Text:
                      f'{part.seconds:g} s diverged'
                      + ('' if None in claimed else f'; card: {claimed[0]} of {claimed[1]}'))
     if lines:
-        lines.append('(not finite, or faster than twice what 99 % of the rollouts of the '
-                     'teacher stay below, unless the teacher is that fast under the same efforts)\n')
+        lines.append('(not finite, or faster than twice what 99 % of the rollouts of the teacher '
+                     'stay below, unless it is that fast under the same efforts)\n')
     return Text('\n'.join(lines))
 
 
