@@ -25,10 +25,9 @@ The second table has what a whole robot has one of:
 """
 
 import argparse
-import os
-import platform
 import sys
 
+from loop import machine
 import numpy as np
 from rich.console import Console
 
@@ -67,7 +66,7 @@ def main() -> int:
                                    seed=arguments.seed, console=console)
                    for robot in arguments.robot or shipped()}
     print(f'{arguments.count} held-out rollouts of each kind, seed {arguments.seed}; '
-          f'{processor()}, {os.cpu_count()} cores.\n')
+          f'{machine()}.\n')
     print_motions(evaluations)
     print()
     print_robots(evaluations)
@@ -175,15 +174,6 @@ def cell(value: float, bound: float | None, percent: float | None = None) -> str
     if bound is None:
         return text
     return f'{text} (< {bound:g})' if percent is None else f'{text} (> {percent * bound:g})'
-
-
-def processor() -> str:
-    """Return the name of the processor."""
-    try:
-        with open('/proc/cpuinfo', encoding='utf-8') as file:
-            return next(line.split(':', 1)[1].strip() for line in file if 'model name' in line)
-    except (OSError, StopIteration):
-        return platform.machine()
 
 
 if __name__ == '__main__':

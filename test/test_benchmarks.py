@@ -3,22 +3,12 @@
 """What the published tables are checked against."""
 
 from copy import deepcopy
-import importlib.util
-from pathlib import Path
 
+import accuracy
 import pytest
 
 
-@pytest.fixture(scope='module')
-def accuracy():
-    path = Path(__file__).parents[1] / 'benchmarks' / 'accuracy.py'
-    module_spec = importlib.util.spec_from_file_location('accuracy', path)
-    module = importlib.util.module_from_spec(module_spec)
-    module_spec.loader.exec_module(module)
-    return module
-
-
-def good_metrics(accuracy, robot: str) -> dict:
+def good_metrics(robot: str) -> dict:
     """Return figures that lie just within the bounds of a robot."""
     metrics = {'duration': accuracy.DURATIONS[robot], 'free_running': {}, 'divergence': {
         'random': {'diverged': 0, 'rollouts': 2048, 'seconds': 10.0}}}
@@ -31,8 +21,8 @@ def good_metrics(accuracy, robot: str) -> dict:
 
 
 @pytest.mark.parametrize('robot', ['double_pendulum', 'cartpole', 'cube'])
-def test_each_bound_that_is_missed_is_named_with_its_figure(accuracy, robot):
-    good = good_metrics(accuracy, robot)
+def test_each_bound_that_is_missed_is_named_with_its_figure(robot):
+    good = good_metrics(robot)
     assert accuracy.misses(robot, good) == []
     for *place, name in accuracy.BOUNDS[robot]:
         metrics = deepcopy(good)
@@ -49,8 +39,8 @@ def test_each_bound_that_is_missed_is_named_with_its_figure(accuracy, robot):
         assert 'not measured' in accuracy.misses(robot, metrics)[0]
 
 
-def test_divergence_and_short_rollouts_are_missed_bounds(accuracy):
-    metrics = good_metrics(accuracy, 'cube')
+def test_divergence_and_short_rollouts_are_missed_bounds():
+    metrics = good_metrics('cube')
     metrics['divergence']['random']['diverged'] = 3
     metrics['duration'] = 0.3
     assert accuracy.misses('cube', metrics) == [
@@ -59,7 +49,7 @@ def test_divergence_and_short_rollouts_are_missed_bounds(accuracy):
     assert accuracy.misses('my_robot', metrics) == []
 
 
-def test_all_conditions_of_the_pendulum_are_bounded(accuracy):
+def test_all_conditions_of_the_pendulum_are_bounded():
     bounds = accuracy.BOUNDS['double_pendulum']
     assert len(bounds) == 12
     for kind in ('passive', 'random'):

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of benchmarks/impact.py: the coupling alone, by a model that is never wrong, and in use."""
 
-import importlib.util
-from pathlib import Path
-
+import impact
 import numpy as np
 from perfect_model import NO_GROUND, PerfectModel
 import pytest
@@ -12,11 +10,6 @@ import pytest
 from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.solvers import solver_nerd
 from nerd_ros.scene.solvers.make_solver import with_obstacles
-
-_PATH = Path(__file__).resolve().parents[2] / 'benchmarks' / 'impact.py'
-_SPEC = importlib.util.spec_from_file_location('impact', _PATH)
-impact = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(impact)
 
 
 @pytest.fixture
