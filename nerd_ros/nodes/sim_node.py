@@ -10,6 +10,7 @@ signals. Everything that touches the simulation runs in its thread, between two 
 from dataclasses import asdict
 import gc
 import logging
+import os
 import signal
 import sys
 import threading
@@ -250,9 +251,9 @@ def respond(response, action: Callable[[], None], done: str):
 
 def main(args=None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
-    # Both are exceptions of the main thread, so that threads and the view end in order.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    # Until it runs there is nothing to end in order, and an exception would be lost where an
+    # import catches all of them, as those of trimesh do.
+    _on_signals(lambda *_: os._exit(0))
     simulator = None
     try:
         try:
@@ -265,6 +266,8 @@ def main(args=None) -> int:
         simulator = _create(node)
         if simulator is None:
             return 1
+        # An exception of the main thread from here on, so that threads and the view end in order.
+        _on_signals(signal.default_int_handler)
         simulator.start()
         simulator.wait()
         return int(simulator.failed)
@@ -272,11 +275,15 @@ def main(args=None) -> int:
         return 0
     finally:
         # From here on it ends anyway; a second Ctrl-C would only leave a traceback.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
+        _on_signals(signal.SIG_IGN)
         if simulator is not None:
             simulator.close()
         rclpy.try_shutdown()
+
+
+def _on_signals(handler) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
 
 
 def _create(node) -> SimNode | None:
