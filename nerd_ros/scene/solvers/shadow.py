@@ -76,10 +76,10 @@ class MujocoCShadow(Shadow):
     """
     By MuJoCo's C code, for one world on the CPU.
 
-    Blows on the robot need steps of `substep` s. Steps are four times as long while no obstacle is
-    as near to it as contacts are looked for; one in which something came near, or in which other
-    things struck each other, is taken again in smaller ones. The robot is stepped alone only where
-    an obstacle touched it. `options` are SolverMuJoCo's.
+    Blows on the robot need steps of `substep` s. Steps are twice as long while no obstacle touches
+    it, and four times while none is as near as contacts are looked for. One in which something
+    came near or touched, or in which other things struck each other, is taken again in smaller
+    ones. The robot is stepped alone only where an obstacle touched it. `options` are SolverMuJoCo's.
     """
 
     uses_contacts = False
@@ -94,7 +94,7 @@ class MujocoCShadow(Shadow):
                                  for bodies in (robot_bodies, obstacle_bodies))
         self._couples = np.logical_and.outer(is_robot, is_obstacle)
         self._couples |= self._couples.T
-        self._near, self._rows = True, 0
+        self._near, self._rows, self._steady = True, 0, False
         self.substeps = 0
         """Steps that MuJoCo took in the last step."""
         self.touched = False
@@ -124,37 +124,30 @@ class MujocoCShadow(Shadow):
             self._alone.follow_static_shapes()
 
     def _advance(self, dt: float) -> None:
-        world = self._world
-        if self._near:
-            self._step(dt, self._substep)
-        else:
-            rows = self._rows
-            self._step(dt, 4.0 * self._substep)
-            if self._near:
-                self._step_again(dt, self._substep)
-            elif self._rows != rows:
-                self._step_again(dt, 2.0 * self._substep)
+        length = 1.0 if self.touched else 2.0 if self._near else 4.0
+        self._step(dt, length * self._substep)
+        if length > 1.0 and (self.touched or not self._steady):
+            self._world.take_state(self._alone)
+            self._step(dt, (1.0 if self._near else 0.5 * length) * self._substep)
         if self.touched:
             self._alone.step(dt, self.substeps)
         else:
-            self._alone.take_state(world)
-
-    def _step_again(self, dt: float, longest: float) -> None:
-        self._world.take_state(self._alone)
-        self._step(dt, longest)
+            self._alone.take_state(self._world)
 
     def _step(self, dt: float, longest: float) -> None:
         """Advance by `dt` in steps of `longest` s at most."""
-        data = self._world.mj_data
+        data, before = self._world.mj_data, (self._near, self._rows)
         self.substeps = math.ceil(dt / longest - 1e-6)
         self._near = self.touched = False
+        self._steady = True
         for _ in range(self.substeps):
             self._world.step(dt / self.substeps, 1)
             contacts = data.contact
             near, touched = _coupled(contacts.geom, contacts.efc_address, self._couples)
             self._near |= near
             self.touched |= touched
-        # Where these change, something has struck or let go of something.
+            # Where the number of rows changes, something has struck or let go of something.
+            self._steady &= (near, data.nefc) == before
         self._rows = data.nefc
 
 
