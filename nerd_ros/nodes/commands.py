@@ -4,6 +4,7 @@
 
 import math
 from threading import Lock
+import time
 
 import numpy as np
 from rclpy.serialization import deserialize_message
@@ -14,7 +15,8 @@ from nerd_ros.resources import shown
 
 # No command for a robot is longer; what is longer is not even deserialised [bytes].
 MAX_MESSAGE_SIZE = 65536
-WARNING_PERIOD = 5.0  # [s]
+# A refusal is told at most once in so long [s], and so many different ones.
+WARNING_PERIOD, MAX_WARNINGS = 5.0, 5
 
 
 class CommandError(ValueError):
@@ -152,6 +154,7 @@ class CommandSubscriptions:
         self._node, self._commands = node, commands
         self.refused = 0
         """Number of commands refused so far."""
+        self._told: dict[str, float] = {}
         node.create_subscription(JointState, 'joint_commands', self._by_name, 10, raw=True)
         node.create_subscription(
             Float64MultiArray, 'effort_controller/commands', self._by_order, 10, raw=True)
@@ -175,6 +178,13 @@ class CommandSubscriptions:
             take(message)
         except CommandError as error:
             self.refused += 1
-            self._node.get_logger().warning(
-                f'command on {topic} refused: {error} ({self.refused} refused so far)',
-                throttle_duration_sec=WARNING_PERIOD)
+            self._tell(f'command on {topic} refused: {error}')
+
+    def _tell(self, refusal: str) -> None:
+        """Warn of a refusal, unless the same or many others were told of a while ago."""
+        now = time.monotonic()
+        self._told = {text: then for text, then in self._told.items()
+                      if now < then + WARNING_PERIOD}
+        if refusal not in self._told and len(self._told) < MAX_WARNINGS:
+            self._told[refusal] = now
+            self._node.get_logger().warning(f'{refusal} ({self.refused} refused so far)')

@@ -152,12 +152,13 @@ def test_no_control_is_the_models(code):
     assert loop.state.joint_qd.numpy()[0] < -0.05
 
 
-@pytest.mark.parametrize('x, height, expected', [
-    (0.14, 0.5, [4] * 6),    # falls 0.02 m beside the robot
-    (0.4, 0.5, [1] * 6),     # falls far from it
-    (0.4, 0.101, [1, 1, 2])  # strikes the ground in the third step
+@pytest.mark.parametrize('x, height, touched, expected', [
+    (0.119, 0.5, True, [4] * 3),    # presses on the robot
+    (0.14, 0.5, False, [2] * 6),    # falls 0.02 m beside it
+    (0.4, 0.5, False, [1] * 6),     # falls far from it
+    (0.4, 0.101, False, [1, 1, 2])  # strikes the ground in the third step
 ])
-def test_steps_are_small_where_they_have_to_be(x, height, expected):
+def test_steps_are_small_where_they_have_to_be(x, height, touched, expected):
     scene = build_scene(RobotSpec.load('double_pendulum'),
                         World('w', obstacles=(ground_plane(), box(1.0, x, height))))
     shadow = MujocoCShadow(scene.model, range(3), [3], DT / 4, integrator='implicitfast')
@@ -170,6 +171,6 @@ def test_steps_are_small_where_they_have_to_be(x, height, expected):
         wp.copy(state.joint_q, shadow.together.joint_q)
         wp.copy(state.joint_qd, shadow.together.joint_qd)
         substeps.append(shadow.substeps)
-        assert not shadow.touched
+        assert shadow.touched == touched
     # The first step knows nothing of what is near.
     assert substeps[1:] == expected

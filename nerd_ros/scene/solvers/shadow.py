@@ -79,7 +79,8 @@ class MujocoCShadow(Shadow):
     Blows on the robot need steps of `substep` s. Steps are twice as long while no obstacle touches
     it, and four times while none is as near as contacts are looked for. One in which something
     came near or touched, or in which other things struck each other, is taken again in smaller
-    ones. The robot is stepped alone only where an obstacle touched it. `options` are SolverMuJoCo's.
+    ones. The robot is stepped alone only where an obstacle touched it. `options` are those of
+    SolverMuJoCo.
     """
 
     uses_contacts = False
