@@ -29,6 +29,7 @@ setup(
     ],
     python_requires='>=3.11',
     install_requires=[
+        'backports.zstd; python_version < "3.14"',  # of the standard library from 3.14 on
         'h5py',
         'lxml',
         'matplotlib',
@@ -43,7 +44,7 @@ setup(
         'rich',
         'rosbags>=0.10',
         'safetensors',
-        'scipy',  # Newton makes convex hulls by it
+        'scipy',  # filters and rotations; Newton makes convex hulls by it
         'tensorboard',  # torch.utils.tensorboard writes by it, and it shows what was written
         'torch>=2.9',  # for torch.optim.Muon
         'tqdm',

@@ -3,8 +3,7 @@
 """The command `nerd-ros`; what a command needs is imported when it runs, to answer at once."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-import errno
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 import json
 import os
@@ -13,11 +12,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from tempfile import TemporaryFile
 from typing import Annotated, Optional
 
 import typer
 
-from nerd_ros.arguments import ArgumentError, read_arguments, PARAMETERS
+from nerd_ros.arguments import ArgumentError, NAMESPACE, read_arguments, PARAMETERS
 from nerd_ros.resources import resource_path
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -25,6 +25,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 data_app = typer.Typer(no_args_is_help=True, help='Look into trajectory files.')
 app.add_typer(data_app, name='data')
+
+bag_app = typer.Typer(no_args_is_help=True, help='Recordings of the real robot.')
+app.add_typer(bag_app, name='bag')
 
 Robot = Annotated[str, typer.Option(help='Robot of the package, or path of a RobotSpec (YAML).')]
 Seed = Annotated[int, typer.Option(help='Seed of all that is random.')]
@@ -36,7 +39,7 @@ Model = Annotated[Optional[Path], typer.Option(
 def init(
         urdf: Annotated[Path, typer.Argument(help='URDF or xacro of the robot.')],
         output: Annotated[Optional[Path], typer.Option(
-            help='Robot file to write; by default <robot>.yaml.')] = None,
+            help='Robot file to write; by default <name of the URDF>.yaml, here.')] = None,
         floating: Annotated[Optional[bool], typer.Option(
             '--floating/--fixed',
             help='Whether the base moves freely; by default a guess.')] = None,
@@ -45,6 +48,7 @@ def init(
             '--force', help='Overwrite a file that exists.')] = False):
     """Write the robot file (RobotSpec) of a URDF, with a comment on every choice."""
     from nerd_ros.learning.new_robot.robot_file import write_robot_file
+    _check_folder((output or Path()).parent)
     path = write_robot_file(urdf, output, floating, dt, force)
     print(f'{path} is written; look through it, then: nerd-ros generate --robot {path}')
 
@@ -63,7 +67,7 @@ def generate(
     from nerd_ros.scene.robot.robot_spec import RobotSpec
     spec = RobotSpec.load(robot)
     path = output or Path('data', f'{spec.name}.h5')
-    _make_folder(path.parent)
+    _check_folder(path.parent)
     try:
         run(spec, path, count, seed, processes, command=_command())
     except KeyboardInterrupt:
@@ -78,7 +82,7 @@ def show_data(
         output: Annotated[Path, typer.Option(help='Folder of the picture.')] = Path('runs')):
     """Print and draw what a trajectory file covers, input by input."""
     from nerd_ros.learning.data.coverage_report import show
-    _make_folder(output)
+    _check_folder(output)
     show(file, output)
 
 
@@ -108,7 +112,7 @@ def train(
     from nerd_ros.scene.robot.robot_spec import RobotSpec
     spec = RobotSpec.load(robot)
     folder = output or Path('runs', spec.name)
-    _make_folder(folder)
+    _check_folder(folder)
     try:
         run(spec, data or Path('data', f'{spec.name}.h5'), folder, steps=steps, batch=batch,
             width=width, start=start, device=device, seed=seed, command=_command())
@@ -144,13 +148,62 @@ def evaluate(
         print(f'Model and teacher can be seen at {player.url}; stop with Ctrl-C', flush=True)
         player.play()
         return
-    _make_folder(output)
+    _check_folder(output)
     if bag:
         from nerd_ros.learning.bags.evaluate_bag import evaluate_bag
         evaluate_bag(robot, bag, model, effort=effort, output=output)
     else:
         from nerd_ros.learning.evaluation.evaluate import evaluate as run
         run(robot, model, count=count, seed=seed, output=output, write_card=write_card)
+
+
+@bag_app.command()
+def upload(
+        bag: Annotated[Path, typer.Argument(help='Folder or file of the recording.')],
+        name: Annotated[Optional[str], typer.Option(
+            help='Name to keep it under; by default that of the folder or file.')] = None,
+        namespace: Annotated[str, typer.Option(help='Namespace of the simulator.')] = '',
+        by_path: Annotated[Optional[bool], typer.Option(
+            '--copy/--chunks', show_default='copy where the simulator sees the path',
+            help='Let the simulator copy it, or send it to another machine.')] = None):
+    """Hand a recording to the running simulator; goes on where it stopped."""
+    _needs_ros('nerd-ros bag upload')
+    from nerd_ros.nodes.upload_client import upload as run
+    if not NAMESPACE.fullmatch(namespace):
+        raise ArgumentError(f'--namespace {namespace} is not possible; a namespace is made of '
+                            'letters, digits and underscores, in parts that begin with no digit '
+                            'and are joined by /.')
+    try:
+        print(run(bag, name, namespace, by_path))
+    except KeyboardInterrupt:
+        print('stopped; the same command goes on where it stopped')
+        raise typer.Exit(130) from None
+
+
+@bag_app.command('info')
+def show_bag(
+        bags: Annotated[list[Path], typer.Argument(
+            metavar='BAG...', help='Recordings: folders of rosbag2, or .mcap, .db3, .bag files.')],
+        robot: Robot = 'double_pendulum',
+        states: Annotated[str, typer.Option(
+            help='JointState topics of the states, joined by commas; by default found.')] = '',
+        commands: Annotated[str, typer.Option(
+            help='Topic of the commanded efforts; by default found.')] = '',
+        base: Annotated[str, typer.Option(
+            help='Topic of the pose of a floating base, for TFMessage TOPIC:FRAME; by default '
+            'found.')] = '',
+        output: Annotated[Path, typer.Option(help='Folder of the pictures.')] = Path('runs'),
+        as_json: Annotated[bool, typer.Option(
+            '--json', help='Print a line of JSON for each and draw nothing.')] = False):
+    """Print and draw what is usable of recordings for a robot, what was dropped and why."""
+    from nerd_ros.learning.bags.bag_info import bag_info
+    from nerd_ros.learning.bags.bag_topics import Topics
+    if not as_json:
+        _check_folder(output)
+    failed = bag_info(robot, bags, Topics(states, commands, base),
+                      output=None if as_json else output, as_json=as_json)
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -192,11 +245,22 @@ def main() -> None:
                  else f'nerd-ros: {error}')
 
 
-def _make_folder(folder: Path) -> None:
-    """Make a folder for results; one that cannot be written is told before the work."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+def _check_folder(folder: Path) -> None:
+    """Refuse, before the work, a folder that no result can be written into; leaves none behind."""
+    missing = [place for place in (folder, *folder.parents) if not os.path.exists(place)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except FileExistsError:
+        raise ArgumentError(f'{folder} is a file where --output needs a folder; choose another '
+                            'place.') from None
+    except OSError as error:
+        raise ArgumentError(f'{folder}: nothing can be written there: {error.strerror}; choose '
+                            'another place.') from None
+    finally:
+        with suppress(OSError):
+            for place in missing:
+                place.rmdir()
 
 
 @contextmanager
@@ -213,6 +277,12 @@ def _rviz(namespace: str) -> Iterator[None]:
         yield
     finally:
         rviz.terminate()
+
+
+def _needs_ros(command: str) -> None:
+    if find_spec('rclpy') is None:
+        raise ArgumentError(f'{command} needs ROS 2, and there is none here; README.md says for '
+                            'which machines there are wheels of it.')
 
 
 def _command() -> str:

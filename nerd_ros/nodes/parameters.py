@@ -68,6 +68,13 @@ class SimParameters:
     timeout_reaction: str = _parameter(
         'zero', 'effort of a joint after command_timeout', choices=('hold', 'zero'),
         changeable=True)
+    store: str = _parameter(
+        '', 'folder for uploaded bags; empty: nerd_ros in $XDG_DATA_HOME or ~/.local/share')
+    max_bag_size: float = _parameter(
+        2000.0, 'size of the largest bag to take [MB]', limits=(0.0, 1e9), changeable=True)
+    min_free_space: float = _parameter(
+        1000.0, 'disk space that a bag has to leave free where the store is [MB]',
+        limits=(0.0, 1e9), changeable=True)
     gui: bool = _parameter(False, 'serve a view of the scene to the browser')
     gui_port: int = _parameter(8080, 'port of the view on 127.0.0.1', limits=(1, 65535))
 

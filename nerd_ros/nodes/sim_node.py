@@ -74,6 +74,7 @@ class SimNode:
         self._subscriptions = CommandSubscriptions(node, self.commands)
         node.create_service(Trigger, '~/reset', self._reset)
         node.create_service(SetBool, '~/pause', self._pause)
+        self._uploads = self._upload_server()
         node.add_post_set_parameters_callback(self._apply_parameters)
         # Wall time: diagnostics go on while the simulation is paused.
         node.create_timer(1.0, self._each_second, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -104,6 +105,8 @@ class SimNode:
         """Stop the simulation, the view and the callbacks, within a second if all hang."""
         self._finished.set()
         self.loop.stop(timeout=0.3)
+        if self._uploads is not None:
+            self._uploads.close()
         if self._viewer is not None:
             self._viewer.stop()
         self._executor.shutdown(timeout_sec=0.1)
@@ -149,6 +152,17 @@ class SimNode:
         return [TransformPublisher(
             self.node, self.simulation, description, parameters.publish_tf == 'all',
             parameters.world_frame, parameters.frame_prefix)]
+
+    def _upload_server(self):
+        try:
+            from nerd_ros.nodes.upload import UploadServer
+        except ModuleNotFoundError as error:
+            self.node.get_logger().warning(
+                f'bags cannot be uploaded: {error.name.partition(".")[0]} is not installed; `make '
+                'setup` builds it, in a workspace `colcon build --base-paths src '
+                'src/nerd_ros/interfaces/nerd_ros_interfaces`')
+            return None
+        return UploadServer(self.node, self.simulation.spec.name, self.parameters)
 
     def _step(self) -> None:
         """

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import CompressionMode
 
+from nerd_ros.dynamics.layout import JointLayout
 from nerd_ros.learning.bags.bag_files import BagError
 from nerd_ros.learning.bags.recording import read_bag
 
@@ -55,10 +56,14 @@ def test_compressed(tmp_path, storage, mode):
     check_swing(read_bag(write_bag(tmp_path / 'bag', swing(), storage, mode), LAYOUT))
 
 
-def test_file_of_compressed_messages_names_the_remedy(tmp_path):
-    folder = write_bag(tmp_path / 'bag', swing(), 'sqlite3', CompressionMode.MESSAGE)
-    with pytest.raises(BagError, match='give the folder'):
-        read_bag(folder / 'bag.db3', LAYOUT)
+@pytest.mark.parametrize('storage, mode', [('sqlite3', CompressionMode.MESSAGE),
+                                           ('sqlite3', CompressionMode.FILE),
+                                           ('mcap', CompressionMode.FILE)])
+def test_compressed_without_metadata_and_as_a_single_file(tmp_path, storage, mode):
+    folder = write_bag(tmp_path / 'bag', swing(), storage, mode)
+    (folder / 'metadata.yaml').unlink()
+    check_swing(read_bag(folder, LAYOUT))
+    check_swing(read_bag(next(folder.iterdir()), LAYOUT))
 
 
 def test_reading_changes_nothing(tmp_path):
@@ -264,9 +269,15 @@ def test_refusals_of_content(tmp_path):
     refused(write_bag(tmp_path / 'g', {}), 'no sensor_msgs/JointState topic')
 
 
-def test_refusal_of_a_floating_base(tmp_path):
-    with pytest.raises(BagError, match='floating base'):
-        read_bag(tmp_path, replace(LAYOUT, floating=True))
+def test_refusals_of_robots(tmp_path):
+    ball = JointLayout('hip', 'ball', 0.0, 0.0, 1.0)
+    with pytest.raises(BagError, match='ball joints'):
+        read_bag(tmp_path, replace(LAYOUT, joints=(ball,)))
+    with pytest.raises(BagError, match='nothing that moves'):
+        read_bag(tmp_path, replace(LAYOUT, joints=()))
+    bag = write_bag(tmp_path / 'bag', swing())
+    with pytest.raises(BagError, match='no pose of the base'):
+        read_bag(bag, replace(LAYOUT, floating=True))
 
 
 def test_refusals_of_files(tmp_path):
@@ -283,7 +294,7 @@ def test_refusals_of_files(tmp_path):
     refused(empty, 'empty')
     ros1 = tmp_path / 'old.bag'
     ros1.write_text('#ROSBAG V2.0\n')
-    refused(ros1, 'ROS 1', 'rosbags-convert')
+    refused(ros1, 'damaged or cut off', 'rosbag reindex')
 
 
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])

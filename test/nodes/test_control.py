@@ -247,7 +247,7 @@ def test_parameters_describe_themselves(simulator, listener):
     assert all(len(descriptor.description) > 10 for descriptor in told.values())
     assert {name for name, descriptor in told.items() if not descriptor.read_only} == {
         'real_time_factor', 'joint_state_rate', 'tf_rate', 'marker_rate', 'command_timeout',
-        'timeout_reaction'}
+        'timeout_reaction', 'max_bag_size', 'min_free_space'}
     factor, = told['real_time_factor'].floating_point_range
     assert (factor.from_value, factor.to_value) == (0.0, 1000.0)
     port, = told['gui_port'].integer_range

@@ -3,34 +3,39 @@
 """
 A recording of a real robot as evenly sampled motion.
 
-Topics are found by type and joint names, not by name: the state is the JointState topic whose
-positions hold all joints of the robot, the commands another JointState topic with an effort for
-one of them. Positions are resampled to the model's step by cubic interpolation, measured velocity
-and effort by linear interpolation, commands are held until the next one. Where the recording has
-a gap the motion is cut into segments, so that nothing is interpolated across it.
+`docs/bags.md` says what is read and by which rules. Positions are resampled to the model's step by
+cubic interpolation, measured velocity and effort by linear interpolation, commands are held until
+the next one. Nothing is interpolated across a gap: there the motion is cut into segments.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from nerd_ros.dynamics.layout import RobotLayout
-from nerd_ros.learning.bags.bag_files import BagError, read_joint_states
+from nerd_ros.learning.bags.bag_content import read_content
+from nerd_ros.learning.bags.bag_files import BagError
 from nerd_ros.learning.bags.bag_topics import (
-    clean_states, find_commands, find_states, JointSeries, set_times)
+    find_commands, find_states, JointSeries, Topics)
+from nerd_ros.learning.bags.base_motion import base_track, BaseTrack, resample_base
+from nerd_ros.learning.bags.base_topics import find_base
+from nerd_ros.learning.bags.clocks import set_times
+from nerd_ros.learning.bags.joint_tracks import (
+    drop_useless_velocities, joint_tracks, JointTrack)
+from nerd_ros.learning.bags.latency import effort_latency
 from nerd_ros.learning.bags.resampling import cubic, hold, linear, slope
+from nerd_ros.learning.bags.stretches import Stretch
+from nerd_ros.learning.bags.usable import usable_stretches
 
-# A pause longer than so many median periods is a gap.
-_GAP_PERIODS = 5.0
-# Commands come as they are needed, so that a pause shorter than this [s] is never a gap.
-_SHORTEST_COMMAND_GAP = 0.1
-# States that come more rarely than this [s] say nothing about the motion between them.
-_SLOWEST_PERIOD = 1.0
 # A segment shorter than this [s] is of no use to anybody.
 _SHORTEST_SEGMENT = 0.1
+# More than this [s] would not fit into memory once it is resampled.
+_LONGEST = 24 * 3600.0
 # Half the width [s] of the line that is fitted to positions where no velocity was recorded.
 _VELOCITY_WINDOW = 0.01
+_INSTEAD = f'slope of a line fitted to the positions within {_VELOCITY_WINDOW * 1e3:.0f} ms'
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,10 @@ class Segment:
     Motion without a gap, sampled every `dt`; T samples.
 
     `time (T,)` [s] counts from the first message of the recording; `joint_q (T, nq)` and
-    `joint_qd (T, nqd)` are as in Newton, in the joint order of the robot [rad, m, rad/s, m/s];
-    `effort_command (T, num_dofs)` and `effort_measured (T, num_dofs)` [N m, N] are what was asked
-    for and what was measured at each sample, None where the recording has no such thing.
+    `joint_qd (T, nqd)` are as in Newton, in the joint order of the robot [rad, m, rad/s, m/s], a
+    floating base first: pose of its link, velocity of its centre of mass and angular velocity, in
+    the world; `effort_command (T, num_dofs)` and `effort_measured (T, num_dofs)` [N m, N] are what
+    was asked for and what was measured at each sample, None where the recording has no such thing.
     """
 
     time: np.ndarray
@@ -53,13 +59,24 @@ class Segment:
 
 @dataclass(frozen=True)
 class BagRecording:
-    """A recording, resampled; `notes` says in sentences what was found, dropped and why."""
+    """
+    A recording, resampled.
+
+    `notes` says in sentences what was found, dropped and why; `topics` are those that were read,
+    `span` [s] is the time from the first to the last message of them. Of each joint, `rates` are
+    positions per second and `latency` is the time from a commanded to a measured effort [s], None
+    where it cannot be told.
+    """
 
     name: str
     path: str
     dt: float
     segments: tuple[Segment, ...]
     notes: tuple[str, ...]
+    topics: Topics
+    span: float
+    rates: tuple[float, ...]
+    latency: tuple[float | None, ...]
 
     @property
     def duration(self) -> float:
@@ -67,126 +84,155 @@ class BagRecording:
         return sum(len(segment.time) - 1 for segment in self.segments) * self.dt
 
 
-def read_bag(path: str | Path, layout: RobotLayout) -> BagRecording:
+def read_bag(path: str | Path, layout: RobotLayout, topics: Topics = Topics(),
+             base_link: str = '') -> BagRecording:
     """
-    Read a rosbag2 recording (sqlite3 or mcap; folder or file) of the robot of `layout`.
+    Read a recording of the robot of `layout`: rosbag2 (sqlite3, mcap) or ROS 1, folder or file.
+
+    `topics` names topics where those that are found are the wrong ones; `base_link` is the frame
+    of a floating base in TFMessage.
 
     Raises BagError, one sentence, where the recording cannot be read, is of another robot, has no
     effort or is too short.
     """
-    if layout.floating or len(layout.joints) != layout.num_dofs:
-        raise BagError(f'{path}: a JointState recording cannot hold the state of {layout.robot}, '
-                       'which has a floating base or ball joints')
-    content = read_joint_states(path)
+    if len(layout.joints) != layout.num_dofs:
+        raise BagError(f'{path}: a recording cannot hold the state of {layout.robot}, whose ball '
+                       'joints have no place in a JointState message')
+    if not layout.floating and not layout.joints:
+        raise BagError(f'{path}: {layout.robot} has nothing that moves')
+    content = read_content(path, layout)
     notes = list(content.notes)
-    states = find_states(path, layout, content, notes)
-    commands = find_commands(layout, content, states.topic, notes)
-    set_times(states, commands, notes)
-    clean_states(path, layout, states, notes)
-    measured = bool(np.isfinite(states.effort).any())
-    if commands is None and not measured:
-        raise BagError(f'{path}: no effort of {", ".join(layout.joint_names)}, neither commanded '
-                       'nor measured; record the command topic too')
+    states, commands, base = [], None, None
+    if layout.joints:
+        states = find_states(path, layout, content, topics.states, notes)
+        commands = find_commands(path, layout, content, topics.commands,
+                                 [s.topic for s in states], notes)
+    if layout.floating:
+        base = find_base(path, layout, content, topics.base, base_link, notes)
+    del content
+    series = [s for s in (*states, commands, base) if s is not None]
+    set_times(series, notes, layout.dt)
+    _note_rates(states, commands, base, notes)
+    span = max(s.time[-1] for s in series)
 
-    recorded = _recorded_velocity(states, layout, notes)
-    _note_effort(states, layout, measured, notes)
-    pieces = [_resample(states, rows, commands, measured, recorded, layout.dt)
-              for rows in _stretches(path, states, layout.dt, notes)]
-    if commands is not None:
-        pieces = _within_commands(pieces, commands, notes)
-    times = [(len(piece.time) - 1) * layout.dt for piece in pieces]
-    segments = [p for p, length in zip(pieces, times) if length >= _SHORTEST_SEGMENT - 1e-9]
-    if not segments:
-        raise BagError(f'{path}: too short, the longest stretch without a gap lasts '
-                       f'{max(times, default=0.0):.3f} s and {_SHORTEST_SEGMENT} s are needed')
-    if len(segments) < len(pieces):
-        notes.append(f'{len(pieces) - len(segments)} stretches shorter than '
-                     f'{_SHORTEST_SEGMENT} s were left out')
-    return BagRecording(Path(path).resolve().stem, str(path), layout.dt, tuple(segments),
-                        tuple(notes))
-
-
-def _stretches(path: str | Path, states: JointSeries, dt: float,
-               notes: list[str]) -> list[slice]:
-    """Return the messages of each stretch without a gap, those of two messages at least."""
-    steps = np.diff(states.time)
-    period = float(np.median(steps))
-    if period > _SLOWEST_PERIOD:
-        raise BagError(f'{path}: states come every {period:.3g} s on {states.topic}, too rarely '
-                       f'to follow the motion; record at least {1 / dt:.0f} Hz')
-    if period > 2 * dt:
-        notes.append(f'states come every {period * 1e3:.1f} ms, slower than the step of '
-                     f'{dt * 1e3:.1f} ms: motion between them is interpolated')
-    gaps = np.flatnonzero(steps > max(_GAP_PERIODS * period, dt))
-    if len(gaps):
-        notes.append(f'{len(gaps)} gaps in {states.topic}, the longest '
-                     f'{steps[gaps].max() * 1e3:.0f} ms: the motion was cut there')
-    starts, ends = [0, *(gaps + 1)], [*(gaps + 1), len(states.time)]
-    return [slice(a, b) for a, b in zip(starts, ends) if b - a > 1]
-
-
-def _resample(states: JointSeries, rows: slice, commands: JointSeries | None, measured: bool,
-              recorded: np.ndarray, dt: float) -> Segment:
-    """Return the stretch `rows` at even times; `recorded` says which joints have a velocity."""
-    known = states.time[rows]
-    # The end is moved by a hair, so that rounding costs no sample.
-    time = known[0] + dt * np.arange(int((known[-1] - known[0]) / dt + 1e-6) + 1)
-    joint_q = cubic(known, states.position[rows], time)
-    joint_qd = linear(known, states.velocity[rows], time)
-    if not recorded.all() and len(time) > 1:
-        joint_qd[:, ~recorded] = slope(joint_q, dt, _VELOCITY_WINDOW)[:, ~recorded]
-    return Segment(time, joint_q, joint_qd,
-                   None if commands is None else hold(commands.time, commands.effort, time),
-                   linear(known, states.effort[rows], time) if measured else None)
-
-
-def _within_commands(pieces: list[Segment], commands: JointSeries,
-                     notes: list[str]) -> list[Segment]:
-    """Return the parts of `pieces` during which it is known what was commanded."""
-    time = commands.time
-    silent = np.zeros(0, int)
-    if len(time) < 3:
-        notes.append(f'only {len(time)} commands: the last one counts until the end')
-        ends = np.array([np.inf])
+    tracks = joint_tracks(path, layout, states, notes)
+    tracks = drop_useless_velocities(tracks, _INSTEAD, notes)
+    if base is not None:
+        moving = base_track(path, base, layout.base_com, _INSTEAD, notes)
     else:
-        steps = np.diff(time)
-        period = float(np.median(steps))
-        silent = np.flatnonzero(steps > max(_GAP_PERIODS * period, _SHORTEST_COMMAND_GAP))
-        ends = np.append(time[silent], time[-1]) + period + 1e-9
-    starts = np.append(time[0], time[silent + 1]) - 1e-9
-    if len(silent):
-        notes.append(f'{len(silent)} pauses in {commands.topic}, the longest '
-                     f'{steps[silent].max() * 1e3:.0f} ms: the motion was cut there')
-    parts = []
-    for piece in pieces:
-        for start, end in zip(starts, ends):
-            rows = (piece.time >= start) & (piece.time <= end)
-            if rows.any():
-                parts.append(Segment(*(None if v is None else v[rows] for v in (
-                    piece.time, piece.joint_q, piece.joint_qd, piece.effort_command,
-                    piece.effort_measured))))
-    lost = sum(len(p.time) for p in pieces) - sum(len(p.time) for p in parts)
-    if lost:
-        notes.append(f'{lost} samples before, between or after the commands were left out')
-    return parts
+        moving = None
+    measured = _has_effort(path, layout, tracks, commands, notes)
+    usable, measured = usable_stretches(path, layout, tracks, commands, moving, measured, notes)
+    if sum(end - start for start, end in usable) > _LONGEST:
+        raise BagError(f'{path}: holds more than {_LONGEST / 3600:.0f} hours of motion; cut it '
+                       'into several bags')
+    segments = _segments(path, layout, usable, tracks, commands, moving, measured, notes)
+    latency = _latency(layout, usable, tracks, commands, notes)
+    return BagRecording(
+        Path(path).resolve().stem, str(path), layout.dt, segments, tuple(notes),
+        Topics(','.join(s.topic for s in states), commands.topic if commands else '',
+               base.topic if base else ''),
+        float(span), tuple(float(1 / np.median(np.diff(track.time))) for track in tracks),
+        latency)
 
 
-def _recorded_velocity(states: JointSeries, layout, notes: list[str]) -> np.ndarray:
-    """Return which joints have a velocity: some drivers send none, NaN or always zero."""
-    moves = np.ptp(states.position, axis=0) > 1e-3
-    filled = np.isfinite(states.velocity).mean(0) > 0.99
-    recorded = filled & ~(moves & (np.nan_to_num(states.velocity) == 0).all(0))
-    derived = [name for name, known in zip(layout.joint_names, recorded) if not known]
-    notes.append('velocity: as recorded' if not derived else
-                 f'velocity of {", ".join(derived)} was not recorded: slope of a line fitted to '
-                 f'the positions within {_VELOCITY_WINDOW * 1e3:.0f} ms')
-    return recorded
+def _note_rates(states: Sequence[JointSeries], commands: JointSeries | None, base,
+                notes: list[str]) -> None:
+    named = [('states', s) for s in states] + [('commands', commands), ('base', base)]
+    for what, series in named:
+        if series is not None:
+            period = np.median(np.diff(series.time)) if len(series.time) > 1 else 0.0
+            notes.append(f'{what}: {series.topic}, {len(series.time)} messages'
+                         + (f', {1 / period:.4g} Hz' if period > 0 else ''))
 
 
-def _note_effort(states: JointSeries, layout, measured: bool, notes: list[str]) -> None:
-    missing = [name for name, column in zip(layout.joint_names, states.effort.T)
-               if not np.isfinite(column).any()]
-    if not measured:
+def _has_effort(path: str | Path, layout: RobotLayout, tracks: Sequence[JointTrack],
+                commands: JointSeries | None, notes: list[str]) -> bool:
+    """Return whether effort was measured; raises BagError where it was not even commanded."""
+    driven = [track for track, joint in zip(tracks, layout.joints) if joint.effort_limit > 0]
+    missing = [track.name for track in driven if not np.isfinite(track.effort).any()]
+    if not driven:
+        return True
+    if len(missing) == len(driven):
+        if commands is None:
+            raise BagError(f'{path}: no effort of {", ".join(missing)}, neither commanded nor '
+                           'measured; record the command topic too')
         notes.append('no measured efforts')
-    elif missing:
+        return False
+    if missing:
         notes.append(f'measured effort of {", ".join(missing)} is missing: zero')
+    return True
+
+
+def _segments(path: str | Path, layout: RobotLayout, usable: Sequence[Stretch],
+              tracks: Sequence[JointTrack], commands: JointSeries | None,
+              base: BaseTrack | None, measured: bool, notes: list[str]) -> tuple[Segment, ...]:
+    """Resample what is usable; raises BagError where all of it is too short."""
+    long = [s for s in usable if s[1] - s[0] >= _SHORTEST_SEGMENT - 1e-9]
+    if not long:
+        longest = max((end - start for start, end in usable), default=0.0)
+        raise BagError(f'{path}: too short, the longest stretch without a gap lasts '
+                       f'{longest:.3f} s and {_SHORTEST_SEGMENT} s are needed')
+    if len(long) < len(usable):
+        notes.append(f'{len(usable) - len(long)} stretches shorter than {_SHORTEST_SEGMENT} s '
+                     'were left out')
+    return tuple(_segment(stretch, layout, tracks, commands, base, measured) for stretch in long)
+
+
+def _segment(stretch: Stretch, layout: RobotLayout, tracks: Sequence[JointTrack],
+             commands: JointSeries | None, base: BaseTrack | None, measured: bool) -> Segment:
+    """Resample one stretch."""
+    start, end = stretch
+    dt = layout.dt
+    # The end is moved by a hair, so that rounding costs no sample.
+    time = start + dt * np.arange(int((end - start) / dt + 1e-6) + 1)
+    joint_q, joint_qd = np.empty((len(time), layout.nq)), np.empty((len(time), layout.nqd))
+    effort = np.zeros((len(time), layout.num_dofs))
+    if base is not None:
+        joint_q[:, :7], joint_qd[:, :6] = resample_base(
+            base, _rows(base.time, stretch), time, dt, _VELOCITY_WINDOW)
+    for k, (track, q, qd) in enumerate(zip(tracks, layout.q_start, layout.qd_start)):
+        rows = _rows(track.time, stretch)
+        known = track.time[rows]
+        joint_q[:, [q]] = cubic(known, track.position[rows, None], time)
+        if np.isfinite(track.velocity).any():
+            joint_qd[:, [qd]] = linear(known, track.velocity[rows, None], time)
+        else:
+            joint_qd[:, [qd]] = slope(joint_q[:, [q]], dt, _VELOCITY_WINDOW)
+        if measured:
+            effort[:, [k]] = linear(known, track.effort[rows, None], time)
+    command = None
+    if not layout.joints:
+        command = effort
+    elif commands is not None:
+        command = hold(commands.time, commands.effort, time)
+    return Segment(time, joint_q, joint_qd, command, effort if measured else None)
+
+
+def _rows(time: np.ndarray, stretch: Stretch) -> slice:
+    """Return the samples at `time (N,)` around a stretch, of which it holds two at least."""
+    first = int(np.searchsorted(time, stretch[0], 'right')) - 1
+    last = int(np.searchsorted(time, stretch[1], 'left'))
+    return slice(max(first, 0), last + 1)
+
+
+def _latency(layout: RobotLayout, usable: Sequence[Stretch], tracks: Sequence[JointTrack],
+             commands: JointSeries | None, notes: list[str]) -> tuple[float | None, ...]:
+    """Return the latency of each joint; what cannot be told is said in `notes`."""
+    result, told, untold = [], [], {}
+    for k, (track, joint) in enumerate(zip(tracks, layout.joints)):
+        if commands is None or joint.effort_limit <= 0:
+            result.append(None)
+            continue
+        value, reason = effort_latency(usable, commands.time, commands.effort[:, k], track.time,
+                                       track.effort)
+        result.append(value)
+        if value is None:
+            untold.setdefault(reason, []).append(track.name)
+        else:
+            told.append(f'{track.name} {value * 1e3:.1f} ms')
+    if told:
+        notes.append(f'measured effort follows the command after: {", ".join(told)}')
+    for reason, names in untold.items():
+        notes.append(f'latency of {", ".join(names)} cannot be told: {reason}')
+    return tuple(result)
