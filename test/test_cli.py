@@ -64,16 +64,23 @@ def test_help_needs_no_heavy_library():
     (('sim', 'planet:=mars'), 'there is no argument planet:=mars'),
     (('generate', '--robot', 'nobody'), 'no nobody.yaml among the robots'),
     (('evaluate', '--model', 'nowhere'), 'nowhere'),
-    (('generate', '--output', '/dev/null/here/a.h5'), '/dev/null/here: Not a directory.'),
-    (('generate', '--count', '1', '--output', '/dev'), '/dev'),
-    (('train', '--output', '/dev/null/here'), '/dev/null/here: Not a directory.'),
-    (('evaluate', '--output', '/dev/null'), '/dev/null: File exists.'),
+    (('generate', '--output', '/dev/null/here/a.h5'), '/dev/null/here: nothing can be written'),
+    (('generate', '--count', '1', '--output', '/dev'), '/dev: is a folder; give the name of'),
+    (('train', '--output', '/dev/null/here'), '/dev/null/here: nothing can be written there'),
+    (('evaluate', '--output', '/dev/null'), '/dev/null is a file where --output needs a folder'),
+    (('init', 'gone.urdf', '--output', '/proc/x.yaml'), '/proc: nothing can be written there'),
 ])
 def test_errors_are_one_sentence(words, message):
     result = nerd_ros(*words)
     assert result.returncode == 1
     line, = result.stderr.splitlines()
     assert line.startswith('nerd-ros: ') and message in line
+
+
+def test_a_refused_training_leaves_no_folder(tmp_path):
+    result = nerd_ros('train', '--data', 'gone.h5', '--output', str(tmp_path / 'runs' / 'x'))
+    assert result.returncode == 1 and 'gone.h5: no such' in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_pictures_go_to_the_folder_of_results(monkeypatch):

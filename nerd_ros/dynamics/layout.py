@@ -4,10 +4,11 @@
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from nerd_ros.resources import shown
 
@@ -20,6 +21,11 @@ UNLIMITED = 1e9
 
 # Values of one contact: point on the robot (3), normal (3), signed distance (1).
 CONTACT_SIZE = 7
+
+# What a file may hold; what is made in the program is not checked again.
+_Name = Annotated[str, Field(min_length=1)]
+_Positive = Annotated[float, Field(gt=0.0, le=1e6)]
+_NotNegative = Annotated[float, Field(ge=0.0, le=1e6)]
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,16 @@ class JointLayout:
     A joint that follows another has a `mimic`, whose leader follows no other, and no effort.
     """
 
-    name: str
+    name: _Name
     type: Literal['revolute', 'continuous', 'prismatic', 'ball']
     lower: float
     upper: float
-    effort_limit: float
+    effort_limit: _NotNegative
     mimic: MimicLayout | None = None
+
+    def __post_init__(self):
+        if self.upper < self.lower:
+            raise ValueError(f'upper {self.upper:g} is below lower {self.lower:g}')
 
 
 @dataclass(frozen=True)
@@ -56,10 +66,10 @@ class SlotLayout:
     radius around it, normal to `axis`, which sees with the place of it that is closest.
     """
 
-    link: str
+    link: _Name
     point: tuple[float, float, float]
-    radius: float
-    ring: float = 0.0
+    radius: _NotNegative
+    ring: _NotNegative = 0.0
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
 
@@ -73,14 +83,14 @@ class RobotLayout:
     hash of the kinematic tree.
     """
 
-    # Unknown fields are refused, those of joints and slots as well.
-    __pydantic_config__ = ConfigDict(extra='forbid')
-    robot: str
-    dt: float
+    # Unknown fields and numbers that are not finite are refused, in joints and slots as well.
+    __pydantic_config__ = ConfigDict(extra='forbid', allow_inf_nan=False)
+    robot: _Name
+    dt: _Positive
     floating: bool
     joints: tuple[JointLayout, ...]
     slots: tuple[SlotLayout, ...]
-    contact_threshold: float
+    contact_threshold: _Positive
     base_com: tuple[float, float, float]
     fingerprint: str
 
@@ -216,7 +226,8 @@ def from_plain(kind: type, data):
     """
     Return the dataclass `kind` made of what a YAML or JSON file holds, dataclasses in it as well.
 
-    Raises ValueError that names the first field that is missing, unknown or of another type.
+    Raises ValueError that names the first field that is missing, unknown, of another type or out
+    of range.
     """
     try:
         return TypeAdapter(kind).validate_python(data)
@@ -226,8 +237,9 @@ def from_plain(kind: type, data):
     if problem['type'] == 'missing':
         what = f'item {field}' if field.isdigit() else field
         raise ValueError(f'{".".join(parents) or "it"} has no {what}')
+    message = re.sub('(valid )?tuple', 'list', problem['msg'], flags=re.IGNORECASE)
     reason = (problem.get('ctx', {}).get('error')
-              or f'{problem["msg"]}, got {shown(repr(problem["input"]))}')
+              or f'{message}, got {shown(repr(problem["input"]))}')
     raise ValueError(f'{".".join([*parents, field])}: {reason}')
 
 

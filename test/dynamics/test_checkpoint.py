@@ -57,6 +57,13 @@ def spoil_card(change):
     return spoil
 
 
+def change_field(data, field, value):
+    *path, last = (int(part) if part.isdigit() else part for part in field.split('.'))
+    for part in path:
+        data = data[part]
+    data[last] = value
+
+
 def spoil_weights(change):
     def spoil(folder):
         weights = load_file(folder / 'model.safetensors')
@@ -68,15 +75,16 @@ def spoil_weights(change):
 SPOILED = {
     'no card': (lambda f: (f / 'model.yaml').unlink(), 'model.yaml: no such file'),
     'no weights': (lambda f: (f / 'model.safetensors').unlink(), 'safetensors: no such file'),
-    'not YAML': (lambda f: (f / 'model.yaml').write_text('a: [b'), 'not a YAML file'),
+    'not YAML': (lambda f: (f / 'model.yaml').write_text('a: [b'), 'not a YAML file.*copy, or tr'),
     'binary card': (lambda f: (f / 'model.yaml').write_bytes(b'\xff\xfe\x00'), 'not a YAML file'),
-    'not a card': (lambda f: (f / 'model.yaml').write_text('- 1'), 'not a model card'),
+    'not a card': (lambda f: (f / 'model.yaml').write_text('- 1'),
+                   'not a model card: it has no format_version; take it from a copy, or train'),
     'cut weights': (lambda f: (f / 'model.safetensors').write_bytes(
         (f / 'model.safetensors').read_bytes()[:-100]), 'not a safetensors file'),
     'pickle': (lambda f: torch.save({'a': torch.ones(2)}, f / 'model.safetensors'),
                'not a safetensors file'),
-    'future version': (spoil_card(lambda c: c.update(format_version=99)), 'format_version 99'),
-    'no layout': (spoil_card(lambda c: c.pop('layout')), 'it has no layout'),
+    'future version': (spoil_card(lambda c: c.update(format_version=99)), 'format_version 99.*up'),
+    'no layout': (spoil_card(lambda c: c.pop('layout')), 'it has no layout; take it from a'),
     'no network': (spoil_card(lambda c: c.pop('network')), 'it has no network'),
     'no dt': (spoil_card(lambda c: c['layout'].pop('dt')), 'layout has no dt'),
     'network no mapping': (spoil_card(lambda c: c.update(network=[1])), r'network: .*got \[1\]'),
@@ -89,6 +97,19 @@ SPOILED = {
                       'layout.joints.0.color: '),
     'fingerprint': (spoil_card(lambda c: c['layout'].update(fingerprint=1)),
                     'layout.fingerprint: .*got 1'),
+    **{f'{field} {value}': (
+        spoil_card(lambda c, field=field, value=value: change_field(c['layout'], field, value)),
+        f'layout.{field}: .*, got {value!r}; take it from a copy')
+       for field in ('dt', 'contact_threshold', 'joints.1.effort_limit', 'slots.0.radius',
+                     'slots.0.ring') for value in (-1, float('nan'), 2e6)},
+    'limit NaN': (spoil_card(lambda c: change_field(c['layout'], 'joints.1.upper', float('nan'))),
+                  'layout.joints.1.upper: .*got nan'),
+    'limits swapped': (spoil_card(lambda c: change_field(c['layout'], 'joints.1.upper', -7)),
+                       'layout.joints.1: upper -7 is below lower -1'),
+    'no name': (spoil_card(lambda c: c['layout'].update(robot='')), "layout.robot: .*got ''"),
+    'number as name': (spoil_card(lambda c: c['layout'].update(robot=7)), 'layout.robot: .*got 7'),
+    'no list': (spoil_card(lambda c: c['layout'].update(joints=8.0)),
+                'layout.joints: Input should be a list, got 8.0'),
     'joint type': (spoil_card(lambda c: c['layout']['joints'][1].update(type='rope')),
                    "layout.joints.1.type: .*got 'rope'"),
     'slot radius': (spoil_card(lambda c: c['layout']['slots'][0].update(radius='big')),
@@ -98,9 +119,19 @@ SPOILED = {
     'short slot point': (spoil_card(lambda c: c['layout']['slots'][0].update(point=[0, 0])),
                          'layout.slots.0.point has no item 2'),
     'odd width': (spoil_card(lambda c: c['network'].update(width=31)), 'width 31'),
-    'other width': (spoil_card(lambda c: c['network'].update(width=64)), 'do not belong'),
-    'missing tensor': (spoil_weights(lambda w: w.pop('token_mean')), 'token_mean'),
-    'NaN': (spoil_weights(lambda w: w['token_mean'].fill_(float('nan'))), 'not finite'),
+    'other width': (spoil_card(lambda c: c['network'].update(width=64)),
+                    r'do not belong to model.yaml .* has the shape \[32, .*, not \[64, .*copy'),
+    'missing tensor': (spoil_weights(lambda w: w.pop('token_mean')),
+                       'do not belong to model.yaml beside them: token_mean is missing; take'),
+    'unknown tensor': (spoil_weights(lambda w: w.update(extra=w['token_mean'].clone())),
+                       'extra is no part of this model'),
+    'NaN': (spoil_weights(lambda w: w['token_mean'].fill_(float('nan'))),
+            'token_mean holds a value that is not finite.*take it from a copy, or train'),
+    'huge normaliser': (spoil_weights(lambda w: w['token_mean'].fill_(1e30)),
+                        'token_mean .* beyond 1e'),
+    'huge weight': (spoil_weights(lambda w: w['network.embed.weight'].mul_(1e30)),
+                    'network.embed.weight .* beyond 1e'),
+    'no scale': (spoil_weights(lambda w: w['token_std'].zero_()), 'token_std .* not above 0'),
 }
 
 

@@ -112,4 +112,5 @@ def test_a_missing_file_is_one_sentence(tmp_path):
         [sys.executable, '-m', 'nerd_ros.cli', 'data', 'show', 'gone.h5', '--output', tmp_path],
         capture_output=True, text=True, timeout=120)
     assert result.returncode == 1
-    assert result.stderr == 'nerd-ros: gone.h5: no such trajectory file.\n'
+    assert result.stderr == ('nerd-ros: gone.h5: no such trajectory file; make one by '
+                             '`nerd-ros generate`.\n')

@@ -239,7 +239,8 @@ def test_evaluate_refuses_a_robot_that_does_not_say_how(spec, section):
         evaluate(spec.model_copy(update={section: None}))
 
 
-@pytest.mark.parametrize('name, value', [('count', 0), ('divergence_seconds', -1.0)])
+@pytest.mark.parametrize('name, value', [('count', 0), ('count', 10**13),
+                                         ('divergence_seconds', -1.0)])
 def test_evaluate_refuses_numbers_without_sense(spec, name, value):
     with pytest.raises(ValueError, match='give at least'):
         evaluate(spec, **{name: value})

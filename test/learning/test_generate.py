@@ -94,8 +94,13 @@ def test_what_is_done_stays_after_ctrl_c(quick, tmp_path, monkeypatch):
 def test_other_trajectories_are_not_mixed_in(quick, tmp_path):
     path = tmp_path / 'a.h5'
     generate(quick, path, 4, progress=False)
-    with pytest.raises(TrajectoryError, match='a.h5: holds trajectories of another'):
-        generate(quick, path, 4, seed=1, progress=False)
+    with pytest.raises(TrajectoryError, match=r'a.h5: holds trajectories of another number \(4 in '
+                       r'chunks of 4; 5 in chunks of 5 asked for\) and seed \(0; 1 asked for\);'):
+        generate(quick, path, 5, seed=1, progress=False)
+    path.write_bytes(damaged := path.read_bytes()[:-100])
+    with pytest.raises(TrajectoryError, match='choose another file, or delete this one'):
+        generate(quick, path, 4, progress=False)
+    assert path.read_bytes() == damaged
     with pytest.raises(TrajectoryError, match='give at least one'):
         generate(quick, tmp_path / 'b.h5', 0)
     with pytest.raises(TrajectoryError, match='0 processes'):

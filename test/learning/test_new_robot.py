@@ -79,9 +79,9 @@ def test_a_cube(tmp_path):
     assert spec.sampling.base_velocity[0] == pytest.approx(np.sqrt(2 * 9.81 * 0.0908), rel=0.05)
 
 
-def test_what_no_limit_says_comes_from_effort_weight_and_inertia(tmp_path):
+def test_what_no_limit_says_comes_from_effort_weight_and_inertia(tmp_path, caplog):
     limits = ('<axis xyz="0 1 0"/><limit effort="2"/>',
-              '<axis xyz="0 1 0"/><origin xyz="0 0 -0.2"/>',
+              '<axis xyz="0 1 0"/><origin xyz="0 0 -0.2"/><limit effort="0"/>',
               '<axis xyz="1 0 0"/><limit lower="0.1" upper="0.3" effort="50" velocity="0.5"/>')
     (tmp_path / 'arm.urdf').write_text(urdf([
         ('motor', 'continuous', 'base', 'a', limits[0]),
@@ -90,7 +90,9 @@ def test_what_no_limit_says_comes_from_effort_weight_and_inertia(tmp_path):
     path = write_robot_file(tmp_path / 'arm.urdf', tmp_path / 'arm.yaml')
     spec, text = RobotSpec.load(path), path.read_text()
     assert [joint.effort_limit for joint in spec.joints.values()] == [2.0, 0.0, 50.0]
-    assert 'no effort limit: taken for a joint without motor' in text
+    assert 'the URDF gives no effort, or 0: taken for a joint without motor' in text
+    assert 'arm.urdf: no effort limit, or 0, of joint loose: taken for' in caplog.text
+    assert 'arm.urdf: no velocity limit, or 0, of joint motor, loose: ' in caplog.text
     motor, loose, slide = spec.sampling.velocity
     # 2 N m and the weight over a quarter turn, of at least 0.02 kg m^2.
     assert 5.0 < motor < 100.0 and 1.0 < loose < 100.0 and slide == 0.5
@@ -150,6 +152,8 @@ def test_nothing_is_overwritten_unasked(tmp_path):
     path.write_text('mine')
     with pytest.raises(RobotError, match='cube.yaml: exists; give --force'):
         write_robot_file(shipped('cube'), path)
+    with pytest.raises(RobotError, match='cube.yaml, line 1: not well-formed XML'):
+        write_robot_file(path)
     assert path.read_text() == 'mine'
     with pytest.raises(RobotError, match='ends in .yaml'):
         write_robot_file(shipped('cube'), tmp_path / 'cube.txt')

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trajectory file: what is written comes back, and misuse is one sentence."""
 
+import fcntl
 from pathlib import Path
+import shutil
+import subprocess
 
 import h5py
 import numpy as np
@@ -80,10 +83,13 @@ def test_unfinished_files_are_not_read(tmp_path):
 
 
 def test_misuse_is_named(tmp_path):
-    with pytest.raises(TrajectoryError, match='gone.h5: no such'):
+    with pytest.raises(TrajectoryError, match='gone.h5: no such.*`nerd-ros generate`'):
         TrajectoryFile(tmp_path / 'gone.h5')
+    with pytest.raises(TrajectoryError, match='is a folder; give the name of a file'):
+        TrajectoryFile(tmp_path)
     (tmp_path / 'text.h5').write_text('text')
-    with pytest.raises(TrajectoryError, match='text.h5: not an HDF5 file'):
+    with pytest.raises(TrajectoryError, match='text.h5: damaged, or not an HDF5 file; choose '
+                                              'another file, or delete this one'):
         TrajectoryFile(tmp_path / 'text.h5')
     create(tmp_path / 'arm.h5').close()
     with pytest.raises(TrajectoryError, match='arm.h5: exists already'):
@@ -92,11 +98,33 @@ def test_misuse_is_named(tmp_path):
         with h5py.File(tmp_path / 'arm.h5', 'r+') as file:
             file.attrs['format_version'] = version
         with pytest.raises(TrajectoryError, match=f'arm.h5: format version {version}, this '
-                                                  'program reads 2; generate the file anew'):
+                                                  'program reads 2; .* generate it anew'):
             TrajectoryFile(tmp_path / 'arm.h5')
     h5py.File(tmp_path / 'other.h5', 'w').close()
     with pytest.raises(TrajectoryError, match='other.h5: format version None'):
         TrajectoryFile(tmp_path / 'other.h5')
+
+
+@pytest.mark.parametrize('mode', ['r', 'r+'])
+def test_a_file_that_is_still_written_is_not_to_be_deleted(tmp_path, mode):
+    create(tmp_path / 'arm.h5').close()
+    with open(tmp_path / 'arm.h5', 'r+b') as file:
+        fcntl.flock(file, fcntl.LOCK_EX)   # as HDF5 does
+        with pytest.raises(TrajectoryError, match='arm.h5: open elsewhere.*; wait for its end'):
+            TrajectoryFile(tmp_path / 'arm.h5', mode)
+    TrajectoryFile(tmp_path / 'arm.h5', mode).close()
+
+
+def test_what_the_system_refuses_is_not_called_damaged(tmp_path):
+    # A program that runs cannot be opened for writing, whoever asks.
+    path = Path(shutil.copy(shutil.which('sleep'), tmp_path / 'arm.h5'))
+    with subprocess.Popen([path, '60']) as process:
+        try:
+            with pytest.raises(TrajectoryError, match='arm.h5: cannot be opened: Text file busy; '
+                                                      'check permissions'):
+                TrajectoryFile(path, 'r+')
+        finally:
+            process.kill()
 
 
 def without_layout(file):
@@ -128,7 +156,7 @@ def test_damage_is_named(tmp_path, damage, words):
     create(path).close()
     with h5py.File(path, 'r+') as file:
         damage(file)
-    with pytest.raises(TrajectoryError, match=f'arm.h5: damaged.*{words}.*generate the file anew'):
+    with pytest.raises(TrajectoryError, match=f'arm.h5: damaged.*{words}.*generate it anew'):
         TrajectoryFile(path)
 
 
@@ -143,5 +171,5 @@ def test_damaged_values_are_named(tmp_path):
         file.seek(place.byte_offset)
         file.write(b'\xff' * place.size)
     with TrajectoryFile(path) as file:
-        with pytest.raises(TrajectoryError, match='arm.h5: damaged.*generate the file anew'):
+        with pytest.raises(TrajectoryError, match='arm.h5: damaged.*generate it anew'):
             file.read()

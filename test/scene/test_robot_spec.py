@@ -64,6 +64,7 @@ def change(key, value):
     (change('base.type', 'flying'), ['field base.type', 'fixed', 'floating']),
     (change('base.pose', [0.0, 0.0]), ['field base.pose']),
     (change('teacher.substeps', 2.5), ['field teacher.substeps']),
+    (change('sampling.velocity', 8.0), ['sampling.velocity: input should be a list, got 8.0']),
     (change('sampling.velocity', [1.0]), ['sampling.velocity', 'one per joint']),
     (change('sampling.hold', [9, 3]), ['hold', '9 is above 3']),
     (change('sampling.base_velocity', [1.0]), ['sampling.base_velocity']),
@@ -124,3 +125,6 @@ def test_missing_robots():
         RobotSpec.load('/tmp/nowhere.yaml')
     with pytest.raises(RobotError, match='double_pendulum'):
         RobotSpec.load('no_such_robot')
+    for name in ('arm.urdf', '/tmp/arm.urdf.xacro'):
+        with pytest.raises(RobotError, match=f'{name}: .* not a URDF; `nerd-ros init` writes'):
+            RobotSpec.load(name)

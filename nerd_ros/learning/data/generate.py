@@ -61,10 +61,13 @@ def _open(spec: RobotSpec, layout: RobotLayout, path, num_trajectories: int, see
     file = TrajectoryFile(path, 'r+')
     other = [what for what, same in (
         ('robot', not file.layout.differences(layout)),
-        ('number', file.num_trajectories == num_trajectories and file.chunk == chunk),
-        ('seed', file.seed == seed), ('settings', file.settings == settings)) if not same]
+        (f'number ({file.num_trajectories} in chunks of {file.chunk}; {num_trajectories} in '
+         f'chunks of {chunk} asked for)',
+         file.num_trajectories == num_trajectories and file.chunk == chunk),
+        (f'seed ({file.seed}; {seed} asked for)', file.seed == seed),
+        ('settings', file.settings == settings)) if not same]
     if other:
         file.close()
         raise TrajectoryError(f'{path}: holds trajectories of another {" and ".join(other)}; '
-                              'choose another name or delete it.')
+                              'give these again, choose another name or delete it.')
     return file

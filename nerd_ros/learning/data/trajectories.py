@@ -41,6 +41,7 @@ import numpy as np
 from nerd_ros.dynamics.layout import CONTACT_SIZE, RobotLayout
 
 FORMAT_VERSION = 2
+_REMEDY = 'choose another file, or delete this one and generate it anew'
 
 
 class TrajectoryError(ValueError):
@@ -71,19 +72,27 @@ class TrajectoryFile:
     def __init__(self, path: str | Path, mode: str = 'r'):
         """Open an existing file, mode 'r' or 'r+'. Raises TrajectoryError."""
         self.path = Path(path)
+        if self.path.is_dir():
+            raise TrajectoryError(f'{path}: is a folder; give the name of a file.')
         if not self.path.is_file():
-            raise TrajectoryError(f'{path}: no such trajectory file.')
+            raise TrajectoryError(f'{path}: no such trajectory file; make one by '
+                                  '`nerd-ros generate`.')
         try:
             self._file = h5py.File(self.path, mode)
-        except OSError:
-            raise TrajectoryError(f'{path}: not an HDF5 file, damaged, or still open elsewhere; '
-                                  'generate it anew.') from None
+        except BlockingIOError:
+            raise TrajectoryError(f'{path}: open elsewhere, as in a `nerd-ros generate` that '
+                                  'still runs; wait for its end.') from None
+        except OSError as error:
+            if error.errno:   # of the system, which tells nothing of what is in the file
+                raise TrajectoryError(f'{path}: cannot be opened: {os.strerror(error.errno)}; '
+                                      'check permissions and disk.') from None
+            raise TrajectoryError(f'{path}: damaged, or not an HDF5 file; {_REMEDY}.') from None
         attrs = self._file.attrs
         version = attrs.get('format_version')
         if version != FORMAT_VERSION:
             self._file.close()
             raise TrajectoryError(f'{path}: format version {version}, this program reads '
-                                  f'{FORMAT_VERSION}; generate the file anew.')
+                                  f'{FORMAT_VERSION}; {_REMEDY}.')
         try:
             self.layout = RobotLayout.from_dict(json.loads(attrs['layout']))
             self.seed, self.chunk = int(attrs['seed']), int(attrs['chunk'])
@@ -161,13 +170,12 @@ class TrajectoryFile:
             finite = np.isfinite(getattr(part, name)).reshape(len(part), -1).all(axis=1)
             if not finite.all():
                 raise TrajectoryError(f'{self.path}: {name} of trajectory '
-                                      f'{first + np.argmin(finite)} is not finite; generate the '
-                                      'file anew.')
+                                      f'{first + np.argmin(finite)} is not finite; {_REMEDY}.')
         return part
 
     def _damaged(self, error: Exception) -> TrajectoryError:
         return TrajectoryError(f'{self.path}: damaged, or not a trajectory file '
-                               f'({error.args[0]}); generate the file anew.')
+                               f'({error.args[0]}); {_REMEDY}.')
 
     def close(self) -> None:
         """Close the file."""

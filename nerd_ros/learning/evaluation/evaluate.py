@@ -36,6 +36,7 @@ from nerd_ros.scene.teacher import TeacherRollouts
 METRICS_VERSION = 2
 """Of what is under `metrics` in a model card."""
 DIVERGENCE_SECONDS = 10.0
+MOST = 100_000   # rollouts of a condition, which are kept in memory
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,9 @@ def evaluate(robot: str | RobotSpec, model: str | Path | NerdModel | None = None
     Raises the ValueError of the robot or model that cannot be used.
     """
     console = console or Console()
-    if count < 1 or divergence_seconds < 0:
+    if not 1 <= count <= MOST or divergence_seconds < 0:
         raise ValueError(f'{count} rollouts and {divergence_seconds:g} s for divergence: give at '
-                         'least 1 and 0.')
+                         f'least 1 and 0, and {MOST} rollouts at most.')
     if seed == VALIDATION_SEED:
         raise ValueError(f'seed {seed} has selected the models during training and would praise '
                          'them; choose another.')

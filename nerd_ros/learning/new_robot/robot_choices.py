@@ -70,7 +70,7 @@ def _joint(element: etree._Element, inertia: float) -> dict:
     section = {'effort_limit': Choice(effort, f'of the URDF [{force}]')}
     if not effort:
         section['effort_limit'] = Choice(
-            0.0, 'the URDF has no effort limit: taken for a joint without motor; else give its '
+            0.0, 'the URDF gives no effort, or 0: taken for a joint without motor; else give its '
                  f'largest effort [{force}]')
     motor = rounded(max(RISE_TIME * effort / speed - inertia, 0.0)) if speed else 0.0
     section['armature'] = Choice(motor, (

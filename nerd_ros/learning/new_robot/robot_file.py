@@ -19,9 +19,11 @@ from nerd_ros.learning.new_robot.robot_choices import (
     base_type, evaluation_choices, joint_choices, joint_speeds, rounded, sampling_choices)
 from nerd_ros.scene.robot.mimics import read_mimics
 from nerd_ros.scene.robot.robot_spec import FORMAT_VERSION, RobotError, RobotSpec
+from nerd_ros.scene.robot.robot_warnings import warn
 from nerd_ros.scene.robot.robots import joint_order
 from nerd_ros.scene.robot.sampling_spec import SamplingSpec
 from nerd_ros.scene.robot.urdf import read_tree
+from nerd_ros.scene.robot.urdf_joints import moving_joints, number
 from nerd_ros.scene.robot_figures import initial_position, measure, RobotFigures
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.teacher import TeacherRollouts
@@ -48,12 +50,13 @@ def write_robot_file(urdf: Path, output: Path | None = None, floating: bool | No
     and for a file that exists, unless `force`.
     """
     path = output or Path(f'{_name(urdf.name.split(".")[0])}.yaml')
+    root, floats = read_tree(urdf)
     if path.suffix != '.yaml':
         raise RobotError(f'{path}: a robot file ends in .yaml; give such an --output.')
     if path.exists() and not force:
         raise RobotError(f'{path}: exists; give --force to overwrite it, or another --output.')
-    root, floats = read_tree(urdf)
     sections = _sections(root, base_type(root, floats, floating), urdf, _name(path.stem), dt)
+    _warn_of_missing_limits(root, urdf)
     there = os.path.relpath(urdf.resolve(), path.resolve().parent)
     if there.startswith(os.path.join(*['..'] * _FAR)):
         there = str(urdf.resolve())
@@ -66,6 +69,18 @@ def write_robot_file(urdf: Path, output: Path | None = None, floating: bool | No
     path.write_text('\n'.join([*comment(head), *render(sections)]))
     RobotSpec.load(path)
     return path
+
+
+def _warn_of_missing_limits(root: etree._Element, urdf: Path) -> None:
+    """Tell which joints have no effort or velocity limit, and what is taken for them."""
+    for attribute, taken in (
+            ('effort', 'taken for joints without motor; else give effort_limit in the robot file'),
+            ('velocity', 'sampling.velocity in the robot file is estimated')):
+        names = [name for name, joint in moving_joints(root).items()
+                 if joint.find('mimic') is None
+                 and not number(joint.find('limit'), attribute, 0.0)]
+        if names:
+            warn(f'{urdf}: no {attribute} limit, or 0, of joint {", ".join(names)}: {taken}.')
 
 
 def _name(text: str) -> str:

@@ -126,6 +126,9 @@ class RobotSpec(Section):
         Raises RobotError, in one sentence, for a file that is missing, malformed, or that has a
         field which is unknown, missing, of the wrong type or out of range.
         """
+        if Path(name_or_path).suffix in ('.urdf', '.xacro'):
+            raise RobotError(f'{shown(name_or_path)}: a robot file (YAML) is asked for, not a '
+                             'URDF; `nerd-ros init` writes one from it.')
         try:
             path = find_named('config/robots', name_or_path, '.yaml')
         except ValueError as error:
@@ -191,7 +194,7 @@ def _sentence(error: ValidationError) -> str:
     elif kind == 'value_error':
         text = (f'field {field}: ' if field else '') + str(first['ctx']['error'])
     else:
-        message = first['msg'][0].lower() + first['msg'][1:]
+        message = re.sub('(valid )?tuple', 'list', first['msg'][0].lower() + first['msg'][1:])
         text = f"field {field}: {message}, got {reprlib.repr(first['input'])}"
     more = f' ({len(problems) - 1} more problems)' if len(problems) > 1 else ''
     return f'{text}.{more}'

@@ -116,7 +116,8 @@ def _add_urdf(builder: RobotBuilder, root: etree._Element, spec: RobotSpec) -> N
         culprit = unreadable_mesh(root)
         where = (f'the mesh {culprit[1]} of link {culprit[0]} cannot be read, check the file'
                  if culprit else 'cannot be built, check its mesh files')
-        raise RobotError(f"{spec.urdf_path}: {where}: {' '.join(str(error).split())}.") from error
+        reason = ' '.join(str(error).split()).rstrip('.')
+        raise RobotError(f'{spec.urdf_path}: {where}: {reason}.') from error
 
 
 def _without(root: etree._Element, *tags: str) -> etree._Element:

@@ -38,7 +38,8 @@ def read_urdf(spec: RobotSpec) -> etree._Element:
     warning for what was dropped or looks wrong. Raises RobotError.
     """
     if not os.path.isfile(spec.urdf_path):
-        raise RobotError(f'{spec.source}: urdf: there is no file {shown(spec.urdf_path)}.')
+        raise RobotError(f'{spec.source}: urdf: {shown(spec.urdf_path)} is no file; give the path '
+                         'of the URDF or xacro from the folder of this file.')
     root, floats = read_tree(spec.urdf_path)
     if floats and spec.base.type == 'fixed':
         raise RobotError(f'{spec.source}: base.type is fixed, but a floating joint carries the '
@@ -107,7 +108,8 @@ def _run_xacro(path: Path) -> str:
     try:
         return xacro.process_file(str(path)).toxml()
     except Exception as error:  # xacro raises its own and many built-in kinds
-        raise RobotError(f"{path}: xacro failed: {' '.join(str(error).split())}.") from error
+        reason = ' '.join(str(error).split()).rstrip('.')
+        raise RobotError(f'{path}: xacro failed: {reason}.') from error
 
 
 def _drop_unknown(root, path: Path) -> None:
