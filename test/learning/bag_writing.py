@@ -1,6 +1,6 @@
 # Copyright 2026 nerd_ros contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Small recordings for the tests of this folder, written with the public bag library."""
+"""Small recordings for the tests of this folder, and what has to come back of them."""
 
 import numpy as np
 from rosbags.rosbag1 import Writer as Ros1Writer
@@ -133,3 +133,21 @@ def command_at(time):
     """Commanded efforts (shoulder, elbow) of `swing` at `time` [s], in N m."""
     sign = 1.0 if int(time / 0.25 + 1e-9) % 2 == 0 else -1.0
     return [sign, -sign]
+
+
+def check_swing(recording):
+    """Assert that all segments hold the motion of `swing`, sampled at the model's step."""
+    for segment in recording.segments:
+        time = segment.time
+        np.testing.assert_allclose(np.diff(time), LAYOUT.dt, atol=1e-9)
+        expected = np.stack([np.sin(3 * time), np.cos(4 * time)], 1)
+        np.testing.assert_allclose(segment.joint_q, expected, atol=2e-3)
+        expected = np.stack([3 * np.cos(3 * time), -4 * np.sin(4 * time)], 1)
+        np.testing.assert_allclose(segment.joint_qd, expected, atol=0.1)
+        if segment.effort_command is not None:
+            np.testing.assert_allclose(segment.effort_command, [command_at(t) for t in time])
+
+
+def notes_of(recording):
+    """Return what was told of a recording, a line each."""
+    return '\n'.join(recording.notes)

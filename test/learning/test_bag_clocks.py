@@ -2,16 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times of messages: clocks that jitter, lie or are missing."""
 
-from bag_writing import array_message, command_at, LAYOUT, message, START, swing, write_bag
+from bag_writing import (
+    array_message, command_at, LAYOUT, message, notes_of, START, swing, write_bag)
 import numpy as np
 import pytest
 
 from nerd_ros.learning.bags.recording import read_bag
 from nerd_ros.learning.bags.stretches import command_stretches, overlap, stretches
-
-
-def notes_of(recording):
-    return '\n'.join(recording.notes)
 
 
 def error_of(recording):

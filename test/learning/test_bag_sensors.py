@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensors that fail for a while, velocities that are made up, efforts that come late."""
 
-from bag_writing import LAYOUT, message, swing, write_bag
+from bag_writing import LAYOUT, message, notes_of, swing, write_bag
 import numpy as np
 import pytest
 
@@ -10,10 +10,6 @@ from nerd_ros.learning.bags.recording import read_bag
 from nerd_ros.learning.bags.stuck_sensors import stuck_samples
 
 NAMES = ('shoulder', 'elbow')
-
-
-def notes_of(recording):
-    return '\n'.join(recording.notes)
 
 
 def no_sample_within(recording, start, end):

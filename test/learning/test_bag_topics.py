@@ -5,7 +5,8 @@
 from dataclasses import replace
 
 from bag_writing import (
-    array_message, command_at, LAYOUT, message, swing, write_bag, write_ros1_bag)
+    array_message, check_swing, command_at, LAYOUT, message, notes_of, swing, write_bag,
+    write_ros1_bag)
 import numpy as np
 import pytest
 
@@ -13,21 +14,6 @@ from nerd_ros.dynamics.layout import JointLayout, MimicLayout
 from nerd_ros.learning.bags.bag_files import BagError
 from nerd_ros.learning.bags.bag_topics import Topics
 from nerd_ros.learning.bags.recording import read_bag
-
-
-def notes_of(recording):
-    return '\n'.join(recording.notes)
-
-
-def check_swing(recording):
-    for segment in recording.segments:
-        time = segment.time
-        expected = np.stack([np.sin(3 * time), np.cos(4 * time)], 1)
-        np.testing.assert_allclose(segment.joint_q, expected, atol=2e-3)
-        expected = np.stack([3 * np.cos(3 * time), -4 * np.sin(4 * time)], 1)
-        np.testing.assert_allclose(segment.joint_qd, expected, atol=0.1)
-        if segment.effort_command is not None:
-            np.testing.assert_allclose(segment.effort_command, [command_at(t) for t in time])
 
 
 def halves(shift=0.0):
