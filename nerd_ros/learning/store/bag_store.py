@@ -143,11 +143,6 @@ class BagStore:
         """Return all bags by name."""
         return [self._stored(name) for name in sorted(_folders(self.folder))]
 
-    def incoming(self) -> dict[str, int]:
-        """Return how much of each bag that arrives in pieces is there [bytes]."""
-        return {name: IncomingBag(self._incoming / name, name, self._make_room).size
-                for name in sorted(_folders(self._incoming))}
-
     def remove(self, name: str) -> None:
         """Remove a bag, at once and altogether; raises StoreError where there is none."""
         check_name(name)
