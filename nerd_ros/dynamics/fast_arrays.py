@@ -72,6 +72,18 @@ class Readout(NamedTuple):
     ramp_combine: np.ndarray
 
 
+class Residual(NamedTuple):
+    """Weights of the residual, from raw tokens to velocity increments in SI units."""
+
+    columns: np.ndarray          # of a token that it looks at (C,); none without a residual
+    first: np.ndarray            # (width, STEPS * C)
+    first_bias: np.ndarray
+    layers: np.ndarray           # (2, width, width)
+    layers_bias: np.ndarray
+    out: np.ndarray
+    out_bias: np.ndarray
+
+
 class History(NamedTuple):
     """Keys and values of past steps, newest first, and how they are attended to."""
 
@@ -81,6 +93,7 @@ class History(NamedTuple):
     heads: int
     cache: np.ndarray            # (layers, 2, span, D)
     known: np.ndarray            # steps since the start, (1,)
+    window: np.ndarray           # what the residual sees, (STEPS, C)
 
 
 class Scratch(NamedTuple):
@@ -101,3 +114,5 @@ class Scratch(NamedTuple):
     ramps: np.ndarray
     delta: np.ndarray
     change: np.ndarray
+    residual: np.ndarray
+    residual_layer: np.ndarray

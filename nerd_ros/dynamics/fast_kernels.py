@@ -21,7 +21,7 @@ _compiled = njit(cache=True, fastmath={'reassoc', 'contract', 'nsz', 'arcp'}, er
 
 @_compiled
 def step(q, qd, effort, contacts, gravity, pose, next_q, next_qd, geometry, ends, blocks, readout,
-         history, scratch):
+         residual, history, scratch):
     """See `FastStep.step`."""
     token, x, normed, hidden = scratch.token, scratch.x, scratch.normed, scratch.hidden
     known = history.known
@@ -46,6 +46,8 @@ def step(q, qd, effort, contacts, gravity, pose, next_q, next_qd, geometry, ends
             x[j] += normed[j]
     _rms_norm(x, ends.norm, normed)
     _read(geometry, readout, scratch)
+    if len(residual.columns):
+        _add_residual(residual, history, scratch)
     _bring_to_rest(geometry, ends.rest_speed, scratch)
     _advance(q, qd, scratch.delta, geometry, next_q, next_qd)
 
@@ -134,8 +136,7 @@ def _read(geometry, readout, scratch):
     head, values, terms, delta = scratch.head, scratch.values, scratch.terms, scratch.delta
     n = len(columns)
     _affine(readout.head, readout.head_bias, hidden, head)
-    for j in range(len(head)):
-        head[j] = head[j] / (np.float32(1.0) + math.exp(-head[j]))
+    _silu(head)
     _affine(readout.out, readout.out_bias, head, delta)
     at = len(token)
     terms[:at] = token
@@ -162,6 +163,39 @@ def _add_form(combine, coefficients, values, scratch):
     _product(combine, coefficients, scratch.change)
     for j in range(len(scratch.delta)):
         scratch.delta[j] += scratch.change[j]
+
+
+@_compiled
+def _add_residual(residual, history, scratch):
+    """What `residual.Residual` adds to `scratch.delta`; the first token fills the window."""
+    columns, window = residual.columns, history.window
+    x, layer, change = scratch.residual, scratch.residual_layer, scratch.change
+    steps, size = window.shape
+    for age in range(steps - 1, 0, -1):
+        for j in range(size):
+            window[age, j] = window[age - 1, j]
+    for j in range(size):
+        window[0, j] = scratch.token[columns[j]]
+    if history.known[0] == 1:
+        for age in range(1, steps):
+            window[age] = window[0]
+    _affine(residual.first, residual.first_bias, window.reshape(steps * size), x)
+    _silu(x)
+    for k in range(len(residual.layers)):
+        _affine(residual.layers[k], residual.layers_bias[k], x, layer)
+        _silu(layer)
+        for j in range(len(x)):
+            x[j] += layer[j]
+    n = len(residual.out)
+    _affine(residual.out, residual.out_bias, x, change[:n])
+    for i in range(n):
+        scratch.delta[n + i] += change[i]
+
+
+@_compiled
+def _silu(x):
+    for j in range(len(x)):
+        x[j] = x[j] / (np.float32(1.0) + math.exp(-x[j]))
 
 
 @_compiled

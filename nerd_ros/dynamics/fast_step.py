@@ -11,11 +11,13 @@ equal. Normalisers are folded into the matrices at both ends.
 import numpy as np
 
 from nerd_ros.dynamics import fast_kernels as kernels
-from nerd_ros.dynamics.fast_arrays import Blocks, Ends, Geometry, History, Readout, Scratch
+from nerd_ros.dynamics.fast_arrays import (
+    Blocks, Ends, Geometry, History, Readout, Residual, Scratch)
 from nerd_ros.dynamics.features import room_columns, velocity_columns
 from nerd_ros.dynamics.layout import RobotLayout
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.dynamics.readout import CORRECTIONS
+from nerd_ros.dynamics.residual import STEPS
 from nerd_ros.dynamics.transformer import TransformerConfig
 
 _KINDS = {'prismatic': kernels.PRISMATIC, 'ball': kernels.BALL}
@@ -34,13 +36,15 @@ class FastStep:
         self._geometry = _geometry(layout)
         self._ends, self._readout = _ends(weights), _readout(weights, self._geometry)
         self._blocks = _blocks(weights, len(config.spans))
-        self._history = _history(config)
+        self._residual = _residual(weights, config)
+        self._history = _history(config, len(self._residual.columns))
         width, rank, n = config.width, config.head_width, layout.nqd
         size, ramps = len(weights['token_mean']), weights['readout.corrections.0.log_ramps'].size
         self._scratch = Scratch(*(np.zeros(k, np.float32) for k in (
             size, 2 * size, width, width, 3 * width, config.mlp_ratio * width, width,
             max(config.spans), rank, rank, size + n * (n + 1) // 2,
-            2 * (n + len(layout.limited)), ramps, 2 * n, 2 * n)))
+            2 * (n + len(layout.limited)), ramps, 2 * n, 2 * n, config.residual_width,
+            config.residual_width)))
 
     @property
     def score(self) -> float:
@@ -60,8 +64,8 @@ class FastStep:
         Inputs are those of `features.tokens` without leading dimensions, float32.
         """
         kernels.step(joint_q, joint_qd, effort, contacts, gravity, base_pose, next_q, next_qd,
-                     self._geometry, self._ends, self._blocks, self._readout, self._history,
-                     self._scratch)
+                     self._geometry, self._ends, self._blocks, self._readout, self._residual,
+                     self._history, self._scratch)
 
 
 def _geometry(layout: RobotLayout) -> Geometry:
@@ -115,13 +119,33 @@ def _blocks(w: dict, layers: int) -> Blocks:
         np.stack([w[f'network.blocks.{i}.{name}'] for i in range(layers)]) for name in names)))
 
 
-def _history(config: TransformerConfig) -> History:
+def _residual(w: dict, config: TransformerConfig) -> Residual:
+    mean, std, scale = w['token_mean'], w['token_std'], w['increment_scale']
+    if not config.residual_width:
+        return Residual(np.zeros(0, np.int64), *_float32(*(
+            np.zeros((0,) * dimensions) for dimensions in (2, 1, 3, 2, 2, 1))))
+    columns = np.flatnonzero(w['residual.scale'])
+    gain = (w['residual.scale'] / std)[columns]
+    offset = mean[columns] + w['residual.mean'][columns] * std[columns]
+    first = w['residual.first.weight'].reshape(config.residual_width, STEPS, -1)[:, :, columns]
+    first = first * gain
+    bias = w['residual.first.bias'] - first.sum(1) @ offset
+    velocity = scale[len(scale) // 2:]
+    return Residual(columns, *_float32(
+        first.reshape(config.residual_width, -1), bias,
+        *(np.stack([w[f'residual.layers.{i}.{name}'] for i in range(2)])
+          for name in ('weight', 'bias')),
+        w['residual.out.weight'] * velocity[:, None], w['residual.out.bias'] * velocity))
+
+
+def _history(config: TransformerConfig, columns: int) -> History:
     ages = max(config.spans)
     frequency = 10.0 ** -np.linspace(0.0, 2.0, config.width // config.heads // 2)
     angle = np.arange(ages)[:, None] * frequency
     return History(
         *_float32(np.cos(angle), np.sin(angle)), np.array(config.spans, np.int64), config.heads,
-        np.zeros((len(config.spans), 2, ages, config.width), np.float32), np.zeros(1, np.int64))
+        np.zeros((len(config.spans), 2, ages, config.width), np.float32), np.zeros(1, np.int64),
+        np.zeros((STEPS, columns), np.float32))
 
 
 def _float32(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -5,7 +5,7 @@
 import torch
 from torch import Tensor, nn
 
-from nerd_ros.dynamics import features
+from nerd_ros.dynamics import features, residual
 from nerd_ros.dynamics.layout import RobotLayout
 from nerd_ros.dynamics.readout import Readout
 from nerd_ros.dynamics.transformer import Transformer, TransformerConfig
@@ -18,6 +18,8 @@ class Stream:
         config, zeros = model.config, model.token_mean.new_zeros
         self.caches = [zeros(2, num_worlds, span, config.width) for span in config.spans]
         self.known = zeros(num_worlds, max(config.spans), dtype=torch.bool)
+        self.window = (zeros(num_worlds, residual.STEPS, len(model.token_mean))
+                       if model.residual else None)
         self.score = zeros(num_worlds)
         """Distance of the last token from the training data, see `NerdModel.ood_score`."""
 
@@ -47,6 +49,8 @@ class NerdModel(nn.Module):
         inputs, outputs = features.token_size(layout), 2 * layout.nqd
         self.network = Transformer(self.config, inputs)
         self.readout = Readout(layout, self.config)
+        self.residual = (residual.Residual(inputs, layout.nqd, self.config.residual_width)
+                         if self.config.residual_width else None)
         # Speeds of rest, in units of increments, before softplus; at first there is no rest.
         self.rest_speed = nn.Parameter(torch.full((layout.nqd,), -20.0))
         self.register_buffer('token_mean', torch.zeros(inputs))
@@ -115,9 +119,11 @@ class NerdModel(nn.Module):
 
         Without `rest` nothing is brought to rest.
         """
-        return self._read(self.network(normed), normed, rest)
+        window = residual.windows(normed) if self.residual else None
+        return self._read(self.network(normed), normed, window, rest)
 
-    def _read(self, hidden: Tensor, normed: Tensor, rest: bool = True) -> Tensor:
+    def _read(self, hidden: Tensor, normed: Tensor, window: Tensor | None,
+              rest: bool = True) -> Tensor:
         columns = features.velocity_columns(self.layout)
         std = self.token_std[columns]
         # Without the mean: what is zero stays zero.
@@ -129,6 +135,8 @@ class NerdModel(nn.Module):
         limited = [self.layout.qd_start[joint] for joint in self.layout.limited]
         room = room / (self.layout.dt * unit[limited].repeat(2))
         delta = self.readout(hidden, normed, scaled, velocity, room)
+        if self.residual:
+            delta = delta + nn.functional.pad(self.residual(window), (self.layout.nqd, 0))
         return self._bring_to_rest(velocity, delta) if rest else delta
 
     def _bring_to_rest(self, velocity: Tensor, delta: Tensor) -> Tensor:
@@ -161,7 +169,9 @@ class NerdModel(nn.Module):
         stream.known = torch.cat([newest, stream.known[:, :-1]], dim=1)
         normed = self.normalise(tokens)
         hidden, stream.caches = self.network.step(normed, stream.caches, stream.known)
-        delta = self._read(hidden, normed)
+        if self.residual:
+            stream.window = residual.advance(stream.window, normed, stream.known[:, 1])
+        delta = self._read(hidden, normed, stream.window)
         stream.score = self.ood_score(tokens)
         return features.apply_increment(self.layout, joint_q, joint_qd,
                                         delta * self.increment_scale)

@@ -17,18 +17,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 # Largest sizes of a network. What is beyond is a slip, and would take all memory.
-LARGEST = {'width': 4096, 'heads': 256, 'mlp_ratio': 16, 'head_width': 4096, 'spans': 64}
+LARGEST = {'width': 4096, 'heads': 256, 'mlp_ratio': 16, 'head_width': 4096, 'spans': 64,
+           'residual_width': 4096}
 
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """Sizes of the network; the default spans give a receptive field of 10 steps."""
+    """
+    Sizes of the network; the default spans give a receptive field of 10 steps.
+
+    `residual_width` is that of `Residual`, which a fine-tuned model has; 0 is none.
+    """
 
     width: int = 96
     heads: int = 4
     mlp_ratio: int = 4
     head_width: int = 64
     spans: tuple[int, ...] = (4, 4, 4)
+    residual_width: int = 0
 
     def __post_init__(self):
         """Refuse sizes that cannot be."""
@@ -36,10 +42,10 @@ class TransformerConfig:
             raise ValueError(f'spans {self.spans!r} must be a list of 1 to {LARGEST["spans"]} '
                              'spans, one for each layer')
         for name, largest in LARGEST.items():
-            values = getattr(self, name)
+            values, least = getattr(self, name), int(name != 'residual_width')
             for value in values if name == 'spans' else (values,):
-                if type(value) is not int or not 1 <= value <= largest:
-                    raise ValueError(f'{name} {values!r} must be whole, from 1 to {largest}')
+                if type(value) is not int or not least <= value <= largest:
+                    raise ValueError(f'{name} {values!r} must be whole, from {least} to {largest}')
         if self.width % (2 * self.heads):
             raise ValueError(f'width {self.width} must be a multiple of 2 * heads {self.heads}')
 

@@ -28,11 +28,12 @@ def layout(request):
     return request.param
 
 
-@pytest.fixture
-def model(layout):
+@pytest.fixture(params=[0, 24], ids=['', 'with residual'])
+def model(request, layout):
     """Model with random weights, speeds of rest and normalisers that are not trivial."""
     torch.manual_seed(1)
-    model = NerdModel(layout, TransformerConfig(width=32, head_width=16)).eval()
+    config = TransformerConfig(width=32, head_width=16, residual_width=request.param)
+    model = NerdModel(layout, config).eval()
     size = features.token_size(layout)
     model.fit_normalisers(torch.randn(2000, size) * torch.linspace(0.5, 3.0, size) + 0.3,
                           0.1 * torch.randn(2000, 2 * layout.nqd),
@@ -40,6 +41,11 @@ def model(layout):
     torch.nn.init.normal_(model.rest_speed)
     for correction in model.readout.corrections:
         torch.nn.init.normal_(correction.combine.weight, std=0.3)
+    if model.residual:
+        tokens = model.normalise(torch.randn(100, size) + 0.2)
+        tokens[:, 4] = 0.0   # an input that never varies
+        model.residual.fit_inputs(tokens)
+        torch.nn.init.normal_(model.residual.out.weight, std=0.3)
     return model
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import hashlib
 import os
 from pathlib import Path
+import re
 import signal
 import subprocess
 import sys
@@ -169,9 +170,11 @@ def test_several_clients_under_one_name(node, store, bag, tmp_path):
         results = list(pool.map(send, (bag, other, bag)))
     bags = [files(path) for path in (bag, other)]
     assert files(kept(store, 'shared')) in bags
-    told = '2.00 s' if files(kept(store, 'shared')) == bags[0] else '1.00 s'
+    duration = 2.0 if files(kept(store, 'shared')) == bags[0] else 1.0
     succeeded = [result for result in results if not isinstance(result, UploadFailed)]
-    assert succeeded and all(told in result for result in succeeded)
+    told = [float(re.search(r'([\d.]+) s of usable', result)[1]) for result in succeeded]
+    # Clocks of recorder and stamps differ a little, and the last sample may fall beyond the end.
+    assert told and told == pytest.approx([duration] * len(told), abs=0.02)
     assert all('\n' not in str(result) for result in results if isinstance(result, UploadFailed))
     assert leftovers(store) == []
 
