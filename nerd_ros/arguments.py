@@ -37,7 +37,8 @@ ARGUMENTS = (
              'file; empty: the one that goes with the robot'),
     Argument('solver', 'neural', 'what moves the robot: its learned model, or an analytic solver',
              SOLVERS),
-    Argument('model', '', 'folder of the learned model; empty: the one that ships for the robot'),
+    Argument('model', '', 'learned model: a version of the store (`nerd-ros models`), shipped, or '
+             'a folder; empty: the version in use'),
     Argument('namespace', '', 'namespace of the node and its relative topics'),
     Argument('gui', 'false', 'serve a view of the scene to the browser on 127.0.0.1', BOOLEAN),
     Argument('rviz', 'false', 'show the robot and the obstacles in RViz', BOOLEAN),

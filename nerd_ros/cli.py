@@ -29,10 +29,25 @@ app.add_typer(data_app, name='data')
 bag_app = typer.Typer(no_args_is_help=True, help='Recordings of the real robot.')
 app.add_typer(bag_app, name='bag')
 
+models_app = typer.Typer(help='Models that came of recordings: which there are, which is in use.')
+app.add_typer(models_app, name='models')
+
 Robot = Annotated[str, typer.Option(help='Robot of the package, or path of a RobotSpec (YAML).')]
 Seed = Annotated[int, typer.Option(help='Seed of all that is random.')]
 Model = Annotated[Optional[Path], typer.Option(
     help='Folder of the model; by default the one that ships for the robot.')]
+Store = Annotated[str, typer.Option(
+    help='Folder of the store; by default that of the user, as of the simulator.')]
+Namespace = Annotated[str, typer.Option(help='Namespace of the simulator.')]
+Version = Annotated[str, typer.Argument(
+    help='Version of a model, or `shipped` for the one of the package.')]
+States = Annotated[str, typer.Option(
+    help='JointState topics of the states in a bag, joined by commas; by default found.')]
+Commands = Annotated[str, typer.Option(
+    help='Topic of the commanded efforts in a bag; by default found.')]
+Base = Annotated[str, typer.Option(
+    help='Topic of the pose of a floating base in a bag, for TFMessage TOPIC:FRAME; by default '
+    'found.')]
 
 
 @app.command()
@@ -132,6 +147,9 @@ def evaluate(
             'given more than once.')] = None,
         effort: Annotated[str, typer.Option(
             help='With --bag: the effort to apply, commanded or measured.')] = 'commanded',
+        states: States = '',
+        commands: Commands = '',
+        base: Base = '',
         count: Annotated[int, typer.Option(
             help='Rollouts in each condition; the published tables have 2048.')] = 256,
         seed: Seed = 1,
@@ -151,7 +169,9 @@ def evaluate(
     _check_folder(output)
     if bag:
         from nerd_ros.learning.bags.evaluate_bag import evaluate_bag
-        evaluate_bag(robot, bag, model, effort=effort, output=output)
+        from nerd_ros.learning.bags.bag_topics import Topics
+        evaluate_bag(robot, bag, model, effort=effort, topics=Topics(states, commands, base),
+                     output=output)
     else:
         from nerd_ros.learning.evaluation.evaluate import evaluate as run
         run(robot, model, count=count, seed=seed, output=output, write_card=write_card)
@@ -162,17 +182,14 @@ def upload(
         bag: Annotated[Path, typer.Argument(help='Folder or file of the recording.')],
         name: Annotated[Optional[str], typer.Option(
             help='Name to keep it under; by default that of the folder or file.')] = None,
-        namespace: Annotated[str, typer.Option(help='Namespace of the simulator.')] = '',
+        namespace: Namespace = '',
         by_path: Annotated[Optional[bool], typer.Option(
             '--copy/--chunks', show_default='copy where the simulator sees the path',
             help='Let the simulator copy it, or send it to another machine.')] = None):
     """Hand a recording to the running simulator; goes on where it stopped."""
     _needs_ros('nerd-ros bag upload')
     from nerd_ros.nodes.upload_client import upload as run
-    if not NAMESPACE.fullmatch(namespace):
-        raise ArgumentError(f'--namespace {namespace} is not possible; a namespace is made of '
-                            'letters, digits and underscores, in parts that begin with no digit '
-                            'and are joined by /.')
+    _check_namespace(namespace)
     try:
         print(run(bag, name, namespace, by_path))
     except KeyboardInterrupt:
@@ -185,13 +202,9 @@ def show_bag(
         bags: Annotated[list[Path], typer.Argument(
             metavar='BAG...', help='Recordings: folders of rosbag2, or .mcap, .db3, .bag files.')],
         robot: Robot = 'double_pendulum',
-        states: Annotated[str, typer.Option(
-            help='JointState topics of the states, joined by commas; by default found.')] = '',
-        commands: Annotated[str, typer.Option(
-            help='Topic of the commanded efforts; by default found.')] = '',
-        base: Annotated[str, typer.Option(
-            help='Topic of the pose of a floating base, for TFMessage TOPIC:FRAME; by default '
-            'found.')] = '',
+        states: States = '',
+        commands: Commands = '',
+        base: Base = '',
         output: Annotated[Path, typer.Option(help='Folder of the pictures.')] = Path('runs'),
         as_json: Annotated[bool, typer.Option(
             '--json', help='Print a line of JSON for each and draw nothing.')] = False):
@@ -204,6 +217,79 @@ def show_bag(
                       output=None if as_json else output, as_json=as_json)
     if failed:
         raise typer.Exit(1)
+
+
+@bag_app.command('list')
+def list_bags(robot: Robot = 'double_pendulum', store: Store = ''):
+    """List the recordings that were handed to the simulator."""
+    from nerd_ros.learning.store.bags_report import bags_table
+    from rich import print as show
+    bags = _bag_store(robot, store)
+    show(bags_table(bags.robot, bags.bags()))
+
+
+@bag_app.command('remove')
+def remove_bag(
+        name: Annotated[str, typer.Argument(help='Name of the bag in the store.')],
+        robot: Robot = 'double_pendulum', store: Store = ''):
+    """Remove a recording from the store of the simulator."""
+    _bag_store(robot, store).remove(name)
+    print(f'bag {name} is removed')
+
+
+@models_app.callback(invoke_without_command=True)
+def models(context: typer.Context, robot: Robot = 'double_pendulum', store: Store = ''):
+    """List the models of a robot, where no command is given."""
+    if context.invoked_subcommand is None:
+        list_models(robot, store)
+    elif context.args or (robot, store) != ('double_pendulum', ''):
+        raise ArgumentError(f'give options behind the command: nerd-ros models '
+                            f'{context.invoked_subcommand} --help')
+
+
+@models_app.command('list')
+def list_models(robot: Robot = 'double_pendulum', store: Store = ''):
+    """List the models of a robot, what they came of and how well they did."""
+    from nerd_ros.learning.store.models_report import models_table
+    from rich import print as show
+    models = _model_store(robot, store)
+    show(models_table(models.robot, models.versions()))
+
+
+@models_app.command()
+def compare(
+        versions: Annotated[list[str], typer.Argument(metavar='VERSION...')],
+        robot: Robot = 'double_pendulum', store: Store = ''):
+    """Show models side by side, with their errors on the recordings that tested them."""
+    from nerd_ros.learning.store.models_report import comparison_table
+    from rich import print as show
+    models = _model_store(robot, store)
+    show(comparison_table([models.stored(version) for version in versions]))
+
+
+@models_app.command()
+def activate(version: Version, robot: Robot = 'double_pendulum', store: Store = '',
+             namespace: Namespace = ''):
+    """Use a model from now on, in the simulator that runs as well."""
+    _check_namespace(namespace)
+    models = _model_store(robot, store)
+    models.activate(version)
+    _tell_simulator(models.robot, version, namespace)
+
+
+@models_app.command('roll-back')
+def roll_back(robot: Robot = 'double_pendulum', store: Store = '', namespace: Namespace = ''):
+    """Use the model again that was in use before."""
+    _check_namespace(namespace)
+    models = _model_store(robot, store)
+    _tell_simulator(models.robot, models.roll_back(), namespace)
+
+
+@models_app.command('remove')
+def remove_model(version: Version, robot: Robot = 'double_pendulum', store: Store = ''):
+    """Remove a model that is not in use."""
+    _model_store(robot, store).remove(version)
+    print(f'model {version} is removed')
 
 
 @app.command()
@@ -277,6 +363,36 @@ def _rviz(namespace: str) -> Iterator[None]:
         yield
     finally:
         rviz.terminate()
+
+
+def _model_store(robot: str, store: str):
+    from nerd_ros.learning.store.model_store import ModelStore
+    from nerd_ros.learning.store.store_files import store_root
+    from nerd_ros.scene.robot.robot_spec import RobotSpec
+    return ModelStore(store_root(store), RobotSpec.load(robot).name)
+
+
+def _bag_store(robot: str, store: str):
+    """Return a store to look into, which takes no bags."""
+    from nerd_ros.learning.store.bag_store import BagStore
+    from nerd_ros.learning.store.store_files import store_root
+    from nerd_ros.scene.robot.robot_spec import RobotSpec
+    return BagStore(store_root(store), RobotSpec.load(robot).name, check=None)
+
+
+def _tell_simulator(robot: str, version: str, namespace: str) -> None:
+    """Say that a model is in use now, and swap that of the simulator that runs."""
+    print(f'model {version} of {robot} is in use from now on', flush=True)
+    if find_spec('rclpy') is not None:
+        from nerd_ros.nodes.model_client import swap_model
+        print(swap_model(robot, version, namespace))
+
+
+def _check_namespace(namespace: str) -> None:
+    if not NAMESPACE.fullmatch(namespace):
+        raise ArgumentError(f'--namespace {namespace} is not possible; a namespace is made of '
+                            'letters, digits and underscores, in parts that begin with no digit '
+                            'and are joined by /.')
 
 
 def _needs_ros(command: str) -> None:

@@ -5,6 +5,7 @@
 import os
 from pathlib import Path
 import random
+import tempfile
 
 import pytest
 
@@ -12,6 +13,10 @@ import pytest
 # 101 would use ports that Linux gives to others.
 os.environ['ROS_DOMAIN_ID'] = str(random.SystemRandom().randint(1, 101))
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+
+# The models and bags of who runs the tests are none of their business.
+_store = tempfile.TemporaryDirectory(prefix='nerd_ros_store_')
+os.environ['XDG_DATA_HOME'] = _store.name
 
 # Networks as small as these only lose by a second thread, most of all on a busy machine.
 os.environ.setdefault('OMP_NUM_THREADS', '1')

@@ -69,6 +69,10 @@ def test_help_needs_no_heavy_library():
     (('train', '--output', '/dev/null/here'), '/dev/null/here: nothing can be written there'),
     (('evaluate', '--output', '/dev/null'), '/dev/null is a file where --output needs a folder'),
     (('init', 'gone.urdf', '--output', '/proc/x.yaml'), '/proc: nothing can be written there'),
+    (('bag', 'remove', 'gone'), 'there is no bag gone in'),
+    (('models', 'activate', '../x'), "'../x' cannot be the name of a model"),
+    (('models', '--store', '/x', 'list'), 'nerd-ros models list --help'),
+    (('models', 'activate', 'shipped', '--namespace', '1st'), '--namespace 1st is not possible'),
 ])
 def test_errors_are_one_sentence(words, message):
     result = nerd_ros(*words)
@@ -81,6 +85,17 @@ def test_a_refused_training_leaves_no_folder(tmp_path):
     result = nerd_ros('train', '--data', 'gone.h5', '--output', str(tmp_path / 'runs' / 'x'))
     assert result.returncode == 1 and 'gone.h5: no such' in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_bags_are_listed_and_removed(tmp_path):
+    bag = tmp_path / 'double_pendulum' / 'bags' / 'swing'
+    bag.mkdir(parents=True)
+    (bag / 'swing.mcap').write_bytes(b'0' * 1_500_000)
+    for words, told in ((('list',), 'swing'), (('list',), '1.5 MB'),
+                        (('remove', 'swing'), 'bag swing is removed')):
+        result = nerd_ros('bag', *words, '--store', str(tmp_path))
+        assert result.returncode == 0 and told in result.stdout, result.stderr
+    assert not bag.exists()
 
 
 def test_pictures_go_to_the_folder_of_results(monkeypatch):

@@ -21,7 +21,7 @@ class DiagnosticsPublisher:
 
     The level is WARN when, since the last message, the simulation was slower than wanted, the
     robot was often outside what its model has learned, the guard had to act or commands were
-    refused. `facts` are texts that do not change.
+    refused. `facts` are texts, each time as they are then.
     """
 
     def __init__(self, node, simulation, loop, facts: dict[str, str]):

@@ -21,10 +21,11 @@ def _parameter(default, description, *, limits=None, choices=(), changeable=Fals
         'changeable': changeable})
 
 
-def _argument(name):
+def _argument(name, *, changeable=False):
     """Return the parameter that is an argument of the simulation as well."""
     argument = next(item for item in ARGUMENTS if item.name == name)
-    return _parameter(argument.default, argument.description, choices=argument.choices)
+    return _parameter(argument.default, argument.description, choices=argument.choices,
+                      changeable=changeable)
 
 
 @dataclass
@@ -34,7 +35,7 @@ class SimParameters:
     robot: str = _argument('robot')
     world: str = _argument('world')
     solver: str = _argument('solver')
-    model: str = _argument('model')
+    model: str = _argument('model', changeable=True)
     guard: str = _parameter(
         'hold', 'reaction to a robot state that is not finite or too fast: keep the last good '
         'position, reset the simulation, or let the analytic solver go on; commands stay in '
@@ -69,7 +70,8 @@ class SimParameters:
         'zero', 'effort of a joint after command_timeout', choices=('hold', 'zero'),
         changeable=True)
     store: str = _parameter(
-        '', 'folder for uploaded bags; empty: nerd_ros in $XDG_DATA_HOME or ~/.local/share')
+        '', 'folder for uploaded bags and the models that came of them; empty: nerd_ros in '
+        '$XDG_DATA_HOME or ~/.local/share')
     max_bag_size: float = _parameter(
         2000.0, 'size of the largest bag to take [MB]', limits=(0.0, 1e9), changeable=True)
     min_free_space: float = _parameter(

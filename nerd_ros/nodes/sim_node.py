@@ -31,7 +31,8 @@ from nerd_ros.nodes.loop import SimulationLoop
 from nerd_ros.nodes.parameters import declare_parameters, SimParameters
 from nerd_ros.nodes.publishers import (ClockPublisher, JointStatePublisher, MarkerPublisher,
                                        OdometryPublisher, publish_description, Schedule)
-from nerd_ros.resources import find_named
+from nerd_ros.nodes.running_model import RunningModel
+from nerd_ros.nodes.start import start_simulation
 
 # How long a thread may keep Python from the others: a step must not wait for a callback [s].
 SWITCH_INTERVAL = 2e-4
@@ -49,18 +50,15 @@ class SimNode:
     """
 
     def __init__(self, node, parameters: SimParameters):
-        # Newton takes seconds to import; a wrong parameter is told before.
-        find_named('config/robots', parameters.robot, '.yaml')
-        if parameters.world:
-            find_named('worlds', parameters.world, '.sdf')
-        from nerd_ros.scene.simulation import Simulation
         self.node, self.parameters = node, parameters
         self.failed = False
-        self.simulation = simulation = Simulation(
-            parameters.robot, parameters.world or None, parameters.solver,
-            parameters.model or None,
+        self.simulation, store, model = start_simulation(
+            parameters.robot, parameters.world, parameters.solver, parameters.model,
+            parameters.store, node.get_logger().warning,
             # A single robot steps faster here, and publishers keep views of its state.
             device='cpu', guard=parameters.guard)
+        simulation = self.simulation
+        self._facts = self._describe(model)
         self._dt_ns = simulation.dt * 1e9
         self._scores: list[float] = []  # of the steps since the last diagnostics
         self.commands = EffortCommands(
@@ -76,6 +74,7 @@ class SimNode:
         node.create_service(SetBool, '~/pause', self._pause)
         self._uploads = self._upload_server()
         node.add_post_set_parameters_callback(self._apply_parameters)
+        RunningModel(node, simulation, self.loop, store, self._tell_model)
         # Wall time: diagnostics go on while the simulation is paused.
         node.create_timer(1.0, self._each_second, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._viewer = None
@@ -131,12 +130,17 @@ class SimNode:
                 MarkerPublisher(node, simulation, parameters.world_frame))
         self._schedules = {name: Schedule(getattr(parameters, name)) for name in self._publishers}
         self._due = list(zip(self._schedules.values(), self._publishers.values()))
-        facts = {name: value for name, value in asdict(parameters).items()
+        self._diagnostics = DiagnosticsPublisher(node, simulation, self.loop, self._facts)
+
+    def _describe(self, model: str) -> dict[str, str]:
+        """Return what is simulated, for the diagnostics."""
+        facts = {name: value for name, value in asdict(self.parameters).items()
                  if name in ('robot', 'solver', 'guard')}
-        facts['world'] = parameters.world or simulation.spec.world
-        if parameters.solver == 'neural':
-            facts['model'] = parameters.model or 'as shipped'
-        self._diagnostics = DiagnosticsPublisher(node, simulation, self.loop, facts)
+        facts['world'] = self.parameters.world or self.simulation.spec.world
+        return {**facts, 'model': model} if model else facts
+
+    def _tell_model(self, model: str) -> None:
+        self._facts['model'] = model
 
     def _transforms(self, description: str) -> list:
         parameters = self.parameters

@@ -5,17 +5,15 @@
 from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-import os
 from pathlib import Path
 import re
-from threading import Event, Thread
+from threading import Event
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from tqdm import tqdm
 
 from nerd_ros.learning.store.store_files import (
     BagFile, blocks, check_name, digest, find_bag_files)
+from nerd_ros.nodes.client_node import client_node
 
 # Until the service is found, at first and after the simulator has ended [s].
 DISCOVERY_TIMEOUT = 10.0
@@ -107,22 +105,9 @@ def _connection(namespace: str):
     except ModuleNotFoundError:
         raise UploadFailed('nerd_ros_interfaces is not installed; `make setup` builds it.'
                            ) from None
-    context = rclpy.Context()
-    rclpy.init(args=[], context=context)
-    node = rclpy.create_node(f'nerd_upload_{os.getpid()}', namespace=namespace, context=context,
-                             enable_rosout=False, start_parameter_services=False)
-    client = node.create_client(UploadBag, 'upload_bag')
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    # Not spin_until_future_complete, which makes a timer for each call and keeps them all.
-    spinning = Thread(target=executor.spin, daemon=True)
-    spinning.start()
-    try:
+    with client_node('nerd_upload', namespace) as node:
+        client = node.create_client(UploadBag, 'upload_bag')
         yield lambda **fields: _call(client, UploadBag.Request(**fields))
-    finally:
-        executor.shutdown()
-        spinning.join(5.0)
-        context.try_shutdown()
 
 
 def _call(client, request):

@@ -6,6 +6,7 @@ import gc
 from threading import Event
 
 from nerd_ros.nodes.loop import SimulationLoop
+from nerd_ros.nodes.start import start_simulation
 
 
 def simulate(robot: str, world: str, solver: str, model: str, gui: bool) -> int:
@@ -15,11 +16,10 @@ def simulate(robot: str, world: str, solver: str, model: str, gui: bool) -> int:
     The arguments are those of the node. Raises ValueError, in one sentence, for a simulation that
     cannot be.
     """
-    from nerd_ros.scene.simulation import Simulation
     from nerd_ros.scene.viewer import ViewerProcess
     print('There is no ROS 2 here and no wheels of it for this machine: the scene is simulated '
           'and shown, nothing is published. README.md says where there are.', flush=True)
-    simulation = Simulation(robot, world or None, solver, model or None)
+    simulation, *_ = start_simulation(robot, world, solver, model, '', print)
     view = ViewerProcess(simulation) if gui else None
     finished = Event()
 

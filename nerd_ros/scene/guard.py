@@ -19,14 +19,19 @@ class Guard:
 
     def __init__(self, scene, speed_limit):
         self._scene = scene
-        self.speed_limit = np.broadcast_to(np.float32(speed_limit), scene.layout.nqd)
         device = scene.model.device
-        self._limit = wp.array(self.speed_limit, dtype=float, device=device)
+        self._limit = wp.empty(scene.layout.nqd, dtype=float, device=device)
+        self.set_speed_limit(speed_limit)
         self._sizes = (scene.layout.nq, scene.layout.nqd, scene.num_links)
         self._strides = (scene.q_stride, scene.qd_stride, scene.body_stride)
         self.faults = wp.zeros(scene.num_worlds, dtype=int, device=device)
         """What was wrong with each world in the last step, 0 if nothing, shape (W,)."""
         self._on_cpu = self.faults.numpy() if device.is_cpu else None
+
+    def set_speed_limit(self, speed_limit) -> None:
+        """Change `speed_limit`, (nqd,) or one for all [rad/s, m/s]; captured steps follow."""
+        self.speed_limit = np.broadcast_to(np.float32(speed_limit), len(self._limit))
+        self._limit.assign(self.speed_limit)
 
     @property
     def found_fault(self) -> bool:

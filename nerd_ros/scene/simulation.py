@@ -204,9 +204,13 @@ class Simulation:
             self.solver = self._chosen
         self._forget(mask)
 
-    def set_state(self, joint_q, joint_qd, world_mask: np.ndarray | None = None) -> None:
+    def set_state(self, joint_q, joint_qd, world_mask: np.ndarray | None = None,
+                  keep_history: bool = False) -> None:
         """
         Put the robots of the worlds in `world_mask` into a state; their history is forgotten.
+
+        With `keep_history` it is not: measured states, set one after another with a step between
+        them, become the history of a learned model.
 
         `joint_q` (nq,) or (W, nq), `joint_qd` (nqd,) or (W, nqd). Obstacles stay as they are.
         Raises ValueError on a wrong shape or a value that is not finite.
@@ -224,7 +228,36 @@ class Simulation:
             rows[:, :size] = values
             self._write(name, mask, rows)
         newton.eval_fk(self.scene.model, self._state.joint_q, self._state.joint_qd, self._state)
-        self._forget(mask)
+        if not keep_history:
+            self._forget(mask)
+
+    def prepare_model(self, model: Path | str):
+        """
+        Load what `set_model` then takes at once: the learned model in folder `model`.
+
+        Takes part of a second; steps may go on in another thread meanwhile. Raises ValueError for
+        a model that cannot be used here, and where no learned model is in use.
+        """
+        return self._learned_solver.prepare_model(model)
+
+    def set_model(self, model) -> None:
+        """
+        Go on with another learned model: a NerdModel, the folder of one, or a prepared one.
+
+        State, time and efforts stay as they are, and the model knows the last steps. Raises as
+        `prepare_model`, and then all is as before.
+        """
+        solver = self._learned_solver
+        solver.set_model(model)
+        self._guard.set_speed_limit(solver.speed_limit)
+
+    @property
+    def _learned_solver(self):
+        solver = getattr(self._chosen, 'robot_solver', self._chosen)
+        if not hasattr(solver, 'set_model'):
+            raise ValueError(f'no learned model moves {self.spec.name} here; choose the solver '
+                             'neural.')
+        return solver
 
     def set_ground(self, planes) -> None:
         """Move the plane `ground` of each world; see `Scene.set_ground`."""

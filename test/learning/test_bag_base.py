@@ -78,7 +78,7 @@ def test_ros1(tmp_path, kind):
     lambda t: np.concatenate([[1.0, 2 * np.cos(2 * t), -2 * t], SPIN])])
 def test_twist_that_is_none_or_in_another_frame(tmp_path, twist):
     recording = read_bag(write_bag(tmp_path / 'bag', {'/odom': flight(ODOMETRY, twist)}), CUBE)
-    assert 'slope of a line' in '\n'.join(recording.notes)
+    assert 'slope of a curve' in '\n'.join(recording.notes)
     check(recording)
 
 

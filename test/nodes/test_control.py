@@ -247,7 +247,7 @@ def test_parameters_describe_themselves(simulator, listener):
     assert all(len(descriptor.description) > 10 for descriptor in told.values())
     assert {name for name, descriptor in told.items() if not descriptor.read_only} == {
         'real_time_factor', 'joint_state_rate', 'tf_rate', 'marker_rate', 'command_timeout',
-        'timeout_reaction', 'max_bag_size', 'min_free_space'}
+        'timeout_reaction', 'max_bag_size', 'min_free_space', 'model'}
     factor, = told['real_time_factor'].floating_point_range
     assert (factor.from_value, factor.to_value) == (0.0, 1000.0)
     port, = told['gui_port'].integer_range
@@ -276,7 +276,8 @@ def test_a_service_that_fails_has_a_response(error, told):
 @pytest.mark.parametrize('values, told', [
     ({'real_time_factor': -1.0}, 'real_time_factor'),
     ({'timeout_reaction': 'panic'}, 'hold, zero'),
-    ({'robot': 'other'}, 'read-only'), ({'use_sim_time': True}, 'this node publishes /clock'),
+    ({'robot': 'other'}, 'read-only'), ({'model': 'shipped'}, 'choose the solver neural'),
+    ({'use_sim_time': True}, 'this node publishes /clock'),
     ({'real_time_factor': float('nan')}, 'real_time_factor')])
 def test_a_bad_parameter_is_refused(simulator, listener, values, told):
     result, = set_parameters(listener, **values)

@@ -57,7 +57,7 @@ def test_the_model_is_named_and_scores(default):
     moved = len(default.statuses())
     status, values = wait_for(lambda: default.statuses()[moved:], 'diagnostics')[0]
     assert values['solver'] == 'neural' and values['world'] == 'obstacles'
-    assert values['model'] == 'as shipped'
+    assert values['model'] == 'shipped'
     assert 0.05 < float(values['out_of_distribution_score']) < 1.0
     # A busy machine may warn of being slow, but the model knows this motion.
     assert float(values['out_of_distribution_share']) < 0.1

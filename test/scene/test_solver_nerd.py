@@ -218,6 +218,26 @@ def run(spec, world, learned, steps=60):
     return np.array(states)
 
 
+def test_states_fed_one_after_another_become_history(spec):
+    learned = random_model(TeacherRollouts(spec, 1).layout)
+    simulation = Simulation(spec, 'empty', lambda scene: SolverNeRD(scene.model, learned))
+    simulation.set_state([1.0, -0.3], [1.0, 2.0])
+    states = []
+    for _ in range(10):
+        states.append((simulation.joint_q[0].copy(), simulation.joint_qd[0].copy()))
+        simulation.step()
+    expected = simulation.joint_qd[0].copy()
+
+    def fed(keep_history):
+        simulation.reset()
+        for state in states:
+            simulation.set_state(*state, keep_history=keep_history)
+            simulation.step()
+        return simulation.joint_qd[0]
+    np.testing.assert_allclose(fed(True), expected, atol=1e-6)
+    assert np.abs(fed(False) - expected).max() > 1e-3
+
+
 def test_the_simulation_is_the_rollout_of_the_model(spec):
     teacher = TeacherRollouts(spec, 1)
     learned = random_model(teacher.layout)

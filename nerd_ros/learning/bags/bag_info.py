@@ -15,10 +15,10 @@ from rich.table import Table
 
 from nerd_ros.dynamics.layout import RobotLayout
 from nerd_ros.learning.bags.bag_files import BagError
-from nerd_ros.learning.bags.bag_report import recording_summary
 from nerd_ros.learning.bags.bag_topics import Topics
 from nerd_ros.learning.bags.recording import BagRecording, read_bag
 from nerd_ros.learning.bags.recording_plot import plot_recording
+from nerd_ros.learning.bags.recording_summary import recording_summary
 from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.robot.urdf import read_urdf
 from nerd_ros.scene.robot.urdf_joints import base_link

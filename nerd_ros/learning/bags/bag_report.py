@@ -11,38 +11,32 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
-from nerd_ros.dynamics.layout import JointLayout
+from nerd_ros.dynamics.layout import RobotLayout
+from nerd_ros.learning.evaluation.accuracy import position_errors, quantities
 from nerd_ros.learning.report import number, save
 
 _COLORS = {'neural': 'tab:blue', 'mujoco': 'tab:orange', 'featherstone': 'tab:green'}
 _SHOWN_WINDOWS = 4
 
 
-def recording_summary(recording) -> Text:
-    """Return what was read of a `BagRecording`, a line each."""
-    lines = [f'{recording.path}: {recording.duration:.2f} s in {len(recording.segments)} '
-             f'segments at {recording.dt * 1e3:g} ms']
-    return Text('\n'.join([*lines, *(f'  {note}' for note in recording.notes)]))
-
-
 def bag_table(evaluation, horizons: Sequence[float]) -> Table:
-    """Return a table of the RMS error of each joint and solver after each horizon [s]."""
+    """Return a table of the RMS error of base, joints and solvers after each horizon [s]."""
     layout = evaluation.layout
+    names = _names(layout)
     table = Table(title=f'{layout.robot}: RMS error of the simulated motion, '
-                        f'{evaluation.effort} effort', box=SIMPLE_HEAD)
+                        f'{evaluation.effort} effort, n windows', box=SIMPLE_HEAD)
     table.add_column('solver')
-    table.add_column('joint')
+    table.add_column('of', no_wrap=True)
     for horizon in horizons:
-        table.add_column(f'{_duration(horizon)}\n{evaluation.num_windows(horizon)} windows',
+        table.add_column(f'{_duration(horizon)}\nn = {evaluation.num_windows(horizon)}',
                          justify='right')
     for solver in evaluation.motion:
         rms = evaluation.rms(solver)
-        for k, joint in enumerate(layout.joints):
-            table.add_row(solver if k == 0 else '', escape(_name(joint)),
+        for k, name in enumerate(names):
+            table.add_row(solver if k == 0 else '', escape(name),
                           *(number(rms[round(horizon / layout.dt), k]) for horizon in horizons),
-                          end_section=joint is layout.joints[-1])
+                          end_section=k == len(names) - 1)
     stopped = [f'{solver}: {count}' for solver, count in evaluation.stopped.items() if count]
     if stopped:
         table.caption = 'windows in which the guard stopped the robot: ' + ', '.join(stopped)
@@ -53,29 +47,33 @@ def plot_bag(evaluation, horizons: Sequence[float], path: Path) -> None:
     """
     Draw how the error grows and, for some windows, simulated against recorded motion.
 
-    The windows are spread over the recordings; folders of `path` are made when missing.
+    Of a floating base the distance from where the window starts is shown. The windows are spread
+    over the recordings; folders of `path` are made when missing.
     """
-    windows, joints = evaluation.windows, evaluation.layout.joints
+    windows, layout = evaluation.windows, evaluation.layout
+    names = _names(layout)
     whole = np.flatnonzero(windows.length == windows.length.max())
     shown = whole[np.linspace(0, len(whole) - 1, _SHOWN_WINDOWS + 2).round().astype(int)[1:-1]]
-    figure = Figure(figsize=(3.4 * (1 + _SHOWN_WINDOWS), 2.8 * len(joints)), layout='constrained')
-    axes = figure.subplots(len(joints), 1 + _SHOWN_WINDOWS, squeeze=False, sharex=True)
-    time = np.arange(windows.joint_q.shape[1]) * evaluation.layout.dt
+    figure = Figure(figsize=(3.4 * (1 + _SHOWN_WINDOWS), 2.8 * len(names)), layout='constrained')
+    axes = figure.subplots(len(names), 1 + _SHOWN_WINDOWS, squeeze=False, sharex=True)
+    time = np.arange(windows.joint_q.shape[1]) * layout.dt
     for solver in evaluation.motion:
         style = {'label': solver, 'color': _COLORS.get(solver, 'tab:gray')}
         rms = evaluation.rms(solver)
-        for k in range(len(joints)):
+        moved = _coordinates(layout, evaluation.motion[solver][shown])
+        for k in range(len(names)):
             axes[k, 0].semilogy(time[1:], rms[1:, k], **style)
-            for column, window in enumerate(shown, 1):
-                axes[k, column].plot(time, evaluation.motion[solver][window, :, k], **style)
-    for k, joint in enumerate(joints):
-        axes[k, 0].set_ylabel(f'RMS error, {_name(joint)}')
-        axes[k, 1].set_ylabel(_name(joint))
+            for column in range(1, len(shown) + 1):
+                axes[k, column].plot(time, moved[column - 1, :, k], **style)
+    recorded = _coordinates(layout, windows.joint_q[shown])
+    for k, name in enumerate(names):
+        axes[k, 0].set_ylabel(f'RMS error, {name}')
+        axes[k, 1].set_ylabel(name)
         for horizon in horizons:
             axes[k, 0].axvline(horizon, color='0.8', linewidth=0.8, zorder=0)
         for column, window in enumerate(shown, 1):
             end = windows.length[window] + 1
-            true = windows.joint_q[window, :end, k]
+            true = recorded[column - 1, :end, k]
             axes[k, column].plot(time[:end], true, color='black', label='recorded')
             # A solver that runs away must not flatten the motion that it is compared with.
             margin = max(0.5, 0.5 * np.ptp(true))
@@ -90,8 +88,16 @@ def plot_bag(evaluation, horizons: Sequence[float], path: Path) -> None:
     save(figure, path)
 
 
-def _name(joint: JointLayout) -> str:
-    return f'{joint.name} [{"m" if joint.type == "prismatic" else "rad"}]'
+def _names(layout: RobotLayout) -> list[str]:
+    return [f'{quantity.name} [{quantity.unit}]' for quantity in quantities(layout)]
+
+
+def _coordinates(layout: RobotLayout, joint_q: np.ndarray) -> np.ndarray:
+    """Distances of the base from its first place, and joint positions (W, T+1, K), to draw."""
+    shown = position_errors(layout, joint_q, np.broadcast_to(joint_q[:, :1], joint_q.shape))
+    starts = [q for joint, q in zip(layout.joints, layout.q_start) if joint.mimic is None]
+    shown[..., shown.shape[-1] - len(starts):] = joint_q[..., starts]
+    return shown
 
 
 def _duration(seconds: float) -> str:

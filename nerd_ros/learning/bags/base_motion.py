@@ -15,8 +15,9 @@ from scipy.spatial.transform import Rotation
 
 from nerd_ros.learning.bags.bag_files import BagError
 from nerd_ros.learning.bags.base_topics import PoseSeries
+from nerd_ros.learning.bags.local_slope import angular_velocity, METHOD, slope
 from nerd_ros.learning.bags.recorded_velocity import LARGEST_ERROR, velocity_error
-from nerd_ros.learning.bags.resampling import cubic, linear, slope
+from nerd_ros.learning.bags.resampling import cubic, linear
 from nerd_ros.learning.bags.stuck_sensors import stuck_samples
 
 _FEWEST = 3
@@ -38,13 +39,11 @@ class BaseTrack:
     com: np.ndarray
 
 
-def base_track(path: str | Path, series: PoseSeries, com, instead: str,
-               notes: list[str]) -> BaseTrack:
+def base_track(path: str | Path, series: PoseSeries, com, notes: list[str]) -> BaseTrack:
     """
     Return the base of a recording, whose centre of mass `com` (3,) [m] is in its own frame.
 
-    What was dropped is added to `notes`, where `instead` says how velocity is found. Raises
-    BagError where too little is left.
+    What was dropped is added to `notes`. Raises BagError where too little is left.
     """
     fresh = np.diff(series.time, prepend=-np.inf) > 0
     if not fresh.all():
@@ -58,47 +57,26 @@ def base_track(path: str | Path, series: PoseSeries, com, instead: str,
     # q and -q are the same rotation, but what lies between them is none.
     turned = np.einsum('ni,ni->n', pose[1:, 3:], pose[:-1, 3:]) < 0
     pose[1:][np.cumsum(turned) % 2 == 1, 3:] *= -1
-    return BaseTrack(series.time, pose, _velocity(series, pose, com, instead, notes), com)
+    return BaseTrack(series.time, pose, _velocity(series, pose, com, notes), com)
 
 
-def resample_base(track: BaseTrack, rows: slice, time: np.ndarray, dt: float,
-                  half_width: float) -> tuple[np.ndarray, np.ndarray]:
+def resample_base(track: BaseTrack, rows: slice, time: np.ndarray
+                  ) -> tuple[np.ndarray, np.ndarray]:
     """
     Return pose `(T, 7)` and velocity `(T, 6)` at the even times `time (T,)` [s].
 
     `rows` are the samples to interpolate between; where no velocity was recorded it is the slope
-    of lines fitted to the poses within `half_width` [s].
+    of the poses.
     """
-    pose = cubic(track.time[rows], track.pose[rows], time)
+    known = track.time[rows]
+    pose = cubic(known, track.pose[rows], time)
     pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
     if track.velocity is not None:
-        return pose, linear(track.time[rows], track.velocity[rows], time)
-    rotation = Rotation.from_quat(pose[:, 3:])
-    centre = pose[:, :3] + rotation.apply(track.com)
-    return pose, np.concatenate([slope(centre, dt, half_width),
-                                 angular_velocity(rotation, dt, half_width)], axis=1)
-
-
-def angular_velocity(rotation: Rotation, dt: float, half_width: float) -> np.ndarray:
-    """
-    Angular velocity `(T, 3)` [rad/s] in the world of T evenly sampled rotations, T > 1.
-
-    Like `slope`, of the rotations from the middle of each window.
-    """
-    length = len(rotation)
-    result = np.empty((length, 3))
-    steps = (rotation[1:] * rotation[:-1].inv()).as_rotvec() / dt
-    result[0], result[-1] = steps[0], steps[-1]
-    for width in range(1, max(1, round(half_width / dt)) + 1):
-        if length <= 2 * width:
-            break
-        back = rotation[width:length - width].inv()
-        offsets = np.arange(-width, width + 1)
-        weights = offsets / (np.square(offsets).sum() * dt)
-        result[width:length - width] = sum(
-            w * (rotation[width + o:length - width + o] * back).as_rotvec()
-            for w, o in zip(weights, offsets) if o)
-    return result
+        return pose, linear(known, track.velocity[rows], time)
+    rotation = Rotation.from_quat(track.pose[rows, 3:])
+    centre = track.pose[rows, :3] + rotation.apply(track.com)
+    return pose, np.concatenate([slope(known, centre, time),
+                                 angular_velocity(known, rotation, time)], axis=1)
 
 
 def _drop_stuck(series: PoseSeries, notes: list[str]) -> None:
@@ -112,11 +90,11 @@ def _drop_stuck(series: PoseSeries, notes: list[str]) -> None:
         series.keep(~stuck)
 
 
-def _velocity(series: PoseSeries, pose: np.ndarray, com: np.ndarray, instead: str,
+def _velocity(series: PoseSeries, pose: np.ndarray, com: np.ndarray,
               notes: list[str]) -> np.ndarray | None:
     """Return the recorded velocity as Newton has it, None where it is missing or wrong."""
     if not np.isfinite(series.twist).all(1).mean() > 0.99:
-        notes.append(f'velocity of the base was not recorded: {instead}')
+        notes.append(f'velocity of the base was not recorded: {METHOD}')
         return None
     rotation = Rotation.from_quat(pose[:, 3:])
     angular = rotation.apply(series.twist[:, 3:])
@@ -128,7 +106,7 @@ def _velocity(series: PoseSeries, pose: np.ndarray, com: np.ndarray, instead: st
         (pose[:, :3] + offset, linear_), (turned, angular)))
     if error > LARGEST_ERROR:
         notes.append(f'recorded velocity of the base does not agree with its poses ({error:.0%} '
-                     f'off): {instead}')
+                     f'off): {METHOD}')
         return None
     notes.append('velocity of the base: as recorded')
     return np.concatenate([linear_, angular], axis=1)

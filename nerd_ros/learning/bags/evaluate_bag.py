@@ -4,7 +4,8 @@
 How well the simulation follows a recording of the real robot.
 
 From the measured state at every 0.1 s the recorded efforts are applied through the simulation,
-and what it does is compared with what the robot did.
+and what it does is compared with what the robot did. A learned model knows the measured steps
+before, as it does in a simulation that runs.
 """
 
 from collections.abc import Sequence
@@ -15,20 +16,27 @@ import numpy as np
 from rich.console import Console
 
 from nerd_ros.dynamics.layout import RobotLayout
+from nerd_ros.dynamics.residual import STEPS
 from nerd_ros.learning.bags import bag_report as report
 from nerd_ros.learning.bags.bag_files import BagError
+from nerd_ros.learning.bags.bag_topics import Topics
 from nerd_ros.learning.bags.recording import BagRecording, read_bag
-from nerd_ros.learning.evaluation.free_running import free_run
+from nerd_ros.learning.bags.recording_summary import recording_summary
+from nerd_ros.learning.evaluation.accuracy import position_errors
+from nerd_ros.learning.evaluation.free_running import free_run, History
 from nerd_ros.scene.robot.robot_spec import RobotSpec
+from nerd_ros.scene.robot.urdf import read_urdf
+from nerd_ros.scene.robot.urdf_joints import base_link
 from nerd_ros.scene.scene import build_scene
 from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.simulation import Simulation
 
-HORIZONS = (0.05, 0.2, 1.0)
+HORIZONS = (0.05, 0.2, 0.5, 1.0)
 """Times after the start of a window at which motion is compared [s]."""
 HOLD = 'hold last state'
 """Name of the comparison that never moves from the first position of a window."""
 _EVERY = 0.1   # from the start of one window to that of the next [s]
+_HISTORY = STEPS - 1   # steps before a window that a model is shown
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,8 @@ class Windows:
 
     `joint_q (W, T+1, nq)`, `joint_qd (W, T+1, nqd)` as measured and `effort (W, T, num_dofs)`.
     Recorded are the first `length (W,)` steps, what follows repeats the last value. `source (W,)`
-    is the number of the recording, `start (W,)` the time in it [s].
+    is the number of the recording, `start (W,)` the time in it [s]. `history` is the motion
+    before, as far as the segment holds it.
     """
 
     joint_q: np.ndarray
@@ -47,6 +56,7 @@ class Windows:
     length: np.ndarray
     source: np.ndarray
     start: np.ndarray
+    history: History
 
 
 @dataclass(frozen=True)
@@ -66,8 +76,13 @@ class BagEvaluation:
     stopped: dict[str, int]
 
     def rms(self, solver: str) -> np.ndarray:
-        """RMS over the windows of the error after each step, (T+1, nq) [rad, m]; NaN if none."""
-        error = self.motion[solver] - self.windows.joint_q
+        """
+        RMS over the windows of the error after each step, (T+1, K); NaN if none.
+
+        The K errors [m, rad] are those of `learning.evaluation.accuracy.quantities`: position and
+        rotation of a floating base, and joints.
+        """
+        error = position_errors(self.layout, self.motion[solver], self.windows.joint_q)
         recorded = np.arange(error.shape[1]) <= self.windows.length[:, None]
         count = np.maximum(recorded.sum(0), 1)[:, None]
         rms = np.sqrt((np.square(error) * recorded[..., None]).sum(0) / count)
@@ -80,8 +95,8 @@ class BagEvaluation:
 
 def evaluate_bag(robot: str | RobotSpec, bags: str | Path | Sequence[str | Path],
                  model: str | Path | None = None, *, effort: str = 'commanded',
-                 world: str = 'empty', output: str | Path | None = None, max_windows: int = 1000,
-                 solvers: Sequence[str] = ('neural', 'mujoco'),
+                 topics: Topics = Topics(), world: str = 'empty', output: str | Path | None = None,
+                 max_windows: int = 1000, solvers: Sequence[str] = ('neural', 'mujoco'),
                  console: Console | None = None) -> BagEvaluation:
     """
     Print a table of simulated against recorded motion.
@@ -91,6 +106,7 @@ def evaluate_bag(robot: str | RobotSpec, bags: str | Path | Sequence[str | Path]
         bags: one or more recordings of it, see `bags.read_bag`.
         model: folder of the learned model; by default the one that ships for the robot.
         effort: 'commanded' or 'measured' effort is applied.
+        topics: topics to read instead of those that are found.
         world: where the robot stands.
         output: folder for a picture of the motion, `<first bag>.png`; None draws nothing.
         max_windows: more windows than this are thinned out evenly.
@@ -103,9 +119,10 @@ def evaluate_bag(robot: str | RobotSpec, bags: str | Path | Sequence[str | Path]
     spec = robot if isinstance(robot, RobotSpec) else RobotSpec.load(robot)
     paths = [bags] if isinstance(bags, (str, Path)) else list(bags)
     layout = build_scene(spec, load_world(world)).layout
-    recordings = tuple(read_bag(path, layout) for path in paths)
+    root = base_link(read_urdf(spec)) if layout.floating else ''
+    recordings = tuple(read_bag(path, layout, topics, root) for path in paths)
     for recording in recordings:
-        console.print(report.recording_summary(recording), soft_wrap=True)
+        console.print(recording_summary(recording), soft_wrap=True)
     windows = cut_windows(recordings, effort, max_windows)
     motion, stopped = {}, {}
     for solver in solvers:
@@ -113,7 +130,8 @@ def evaluate_bag(robot: str | RobotSpec, bags: str | Path | Sequence[str | Path]
             simulation = Simulation(spec, world, solver, model if solver == 'neural' else None,
                                     num_worlds=len(windows.length))
             run = free_run(simulation, windows.joint_q[:, 0], windows.joint_qd[:, 0],
-                           windows.effort)
+                           windows.effort,
+                           history=windows.history if solver == 'neural' else None)
         motion[solver], stopped[solver] = run.joint_q, int(run.diverged.sum())
     motion[HOLD] = np.repeat(windows.joint_q[:, :1], windows.joint_q.shape[1], axis=1)
     stopped[HOLD] = 0
@@ -138,7 +156,7 @@ def cut_windows(recordings: Sequence[BagRecording], effort: str, max_windows: in
         raise BagError(f"effort {effort!r} is unknown; choose 'commanded' or 'measured'")
     dt = recordings[0].dt
     longest, shortest = (round(h / dt) for h in (max(HORIZONS), min(HORIZONS)))
-    pieces = []
+    pieces, histories = [], []
     for source, recording in enumerate(recordings):
         for segment in recording.segments:
             efforts = (segment.effort_command if effort == 'commanded'
@@ -153,10 +171,14 @@ def cut_windows(recordings: Sequence[BagRecording], effort: str, max_windows: in
                 pieces.append((segment.joint_q[rows], segment.joint_qd[rows],
                                efforts[rows[:-1]], min(longest, last - first), source,
                                segment.time[first]))
+                rows = np.maximum(np.arange(first - _HISTORY, first), 0)
+                histories.append((segment.joint_q[rows], segment.joint_qd[rows], efforts[rows],
+                                  min(_HISTORY, first)))
     if not pieces:
         names = ', '.join(recording.path for recording in recordings)
         raise BagError(f'{names}: no segment is as long as {min(HORIZONS)} s')
     if len(pieces) > max_windows:
         chosen = np.linspace(0, len(pieces) - 1, max_windows).round().astype(int)
-        pieces = [pieces[k] for k in chosen]
-    return Windows(*(np.array(column) for column in zip(*pieces)))
+        pieces, histories = ([items[k] for k in chosen] for items in (pieces, histories))
+    return Windows(*(np.array(column) for column in zip(*pieces)),
+                   History(*(np.array(column) for column in zip(*histories))))

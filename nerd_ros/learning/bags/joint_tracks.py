@@ -11,7 +11,9 @@ import numpy as np
 from nerd_ros.dynamics.layout import JointLayout, RobotLayout
 from nerd_ros.learning.bags.bag_files import BagError
 from nerd_ros.learning.bags.bag_topics import JointSeries
-from nerd_ros.learning.bags.recorded_velocity import LARGEST_ERROR, velocity_error
+from nerd_ros.learning.bags.local_slope import METHOD
+from nerd_ros.learning.bags.recorded_velocity import (
+    LARGEST_ERROR, slope_is_better, velocity_error, velocity_errors)
 from nerd_ros.learning.bags.stuck_sensors import STANDSTILL, stuck_samples
 
 # With fewer positions than this nothing can be said about a joint.
@@ -68,16 +70,16 @@ def joint_tracks(path: str | Path, layout: RobotLayout, states: Sequence[JointSe
     return [tracks[name] for name in layout.joint_names]
 
 
-def drop_useless_velocities(tracks: Sequence[JointTrack], instead: str,
+def drop_useless_velocities(tracks: Sequence[JointTrack], layout: RobotLayout,
                             notes: list[str]) -> list[JointTrack]:
     """
-    Return the tracks without velocities that some drivers send for form's sake.
+    Return the tracks without velocities that the slope of the positions is better than.
 
-    Those are missing, always the same or do not agree with the positions; `instead` says in
-    `notes` what takes their place.
+    Those are missing, always the same, do not agree with the positions, or are noisy or late;
+    `notes` say which and why.
     """
-    result, missing, wrong = [], [], []
-    for track in tracks:
+    result, missing, wrong, noisy = [], [], [], []
+    for track, joint in zip(tracks, layout.joints):
         finite = np.isfinite(track.velocity)
         moves = np.ptp(track.position) > STANDSTILL
         if finite.mean() < _FILLED or moves and np.ptp(track.velocity[finite]) == 0:
@@ -85,17 +87,25 @@ def drop_useless_velocities(tracks: Sequence[JointTrack], instead: str,
         else:
             error = velocity_error(track.time, track.position[:, None],
                                    np.nan_to_num(track.velocity)[:, None])
-            if error < LARGEST_ERROR:
+            off = velocity_errors(track.time, track.position, track.velocity)
+            if error >= LARGEST_ERROR:
+                wrong.append(f'{track.name} ({error:.0%} off)')
+            elif slope_is_better(*off):
+                unit = 'm/s' if joint.type == 'prismatic' else 'rad/s'
+                noisy.append(f'velocity of {track.name}: noise and delay of {off[0]:.2g} {unit} '
+                             f'as recorded, {off[1]:.2g} as slope of the positions; the slope is '
+                             'used')
+            else:
                 result.append(track)
                 continue
-            wrong.append(f'{track.name} ({error:.0%} off)')
         result.append(replace(track, velocity=np.full(len(track.time), np.nan)))
     if missing:
-        notes.append(f'velocity of {", ".join(missing)} was not recorded: {instead}')
+        notes.append(f'velocity of {", ".join(missing)} was not recorded: {METHOD}')
     if wrong:
         notes.append(f'recorded velocity of {", ".join(wrong)} does not agree with the '
-                     f'positions: {instead}')
-    if tracks and not missing and not wrong:
+                     f'positions: {METHOD}')
+    notes += noisy
+    if tracks and not missing and not wrong and not noisy:
         notes.append('velocity: as recorded')
     return result
 

@@ -25,7 +25,8 @@ from nerd_ros.learning.bags.clocks import set_times
 from nerd_ros.learning.bags.joint_tracks import (
     drop_useless_velocities, joint_tracks, JointTrack)
 from nerd_ros.learning.bags.latency import effort_latency
-from nerd_ros.learning.bags.resampling import cubic, hold, linear, slope
+from nerd_ros.learning.bags.local_slope import slope
+from nerd_ros.learning.bags.resampling import cubic, hold, linear
 from nerd_ros.learning.bags.stretches import Stretch
 from nerd_ros.learning.bags.usable import usable_stretches
 
@@ -33,9 +34,6 @@ from nerd_ros.learning.bags.usable import usable_stretches
 _SHORTEST_SEGMENT = 0.1
 # More than this [s] would not fit into memory once it is resampled.
 _LONGEST = 24 * 3600.0
-# Half the width [s] of the line that is fitted to positions where no velocity was recorded.
-_VELOCITY_WINDOW = 0.01
-_INSTEAD = f'slope of a line fitted to the positions within {_VELOCITY_WINDOW * 1e3:.0f} ms'
 
 
 @dataclass(frozen=True)
@@ -116,9 +114,9 @@ def read_bag(path: str | Path, layout: RobotLayout, topics: Topics = Topics(),
     span = max(s.time[-1] for s in series)
 
     tracks = joint_tracks(path, layout, states, notes)
-    tracks = drop_useless_velocities(tracks, _INSTEAD, notes)
+    tracks = drop_useless_velocities(tracks, layout, notes)
     if base is not None:
-        moving = base_track(path, base, layout.base_com, _INSTEAD, notes)
+        moving = base_track(path, base, layout.base_com, notes)
     else:
         moving = None
     measured = _has_effort(path, layout, tracks, commands, notes)
@@ -189,8 +187,7 @@ def _segment(stretch: Stretch, layout: RobotLayout, tracks: Sequence[JointTrack]
     joint_q, joint_qd = np.empty((len(time), layout.nq)), np.empty((len(time), layout.nqd))
     effort = np.zeros((len(time), layout.num_dofs))
     if base is not None:
-        joint_q[:, :7], joint_qd[:, :6] = resample_base(
-            base, _rows(base.time, stretch), time, dt, _VELOCITY_WINDOW)
+        joint_q[:, :7], joint_qd[:, :6] = resample_base(base, _rows(base.time, stretch), time)
     for k, (track, q, qd) in enumerate(zip(tracks, layout.q_start, layout.qd_start)):
         rows = _rows(track.time, stretch)
         known = track.time[rows]
@@ -198,7 +195,7 @@ def _segment(stretch: Stretch, layout: RobotLayout, tracks: Sequence[JointTrack]
         if np.isfinite(track.velocity).any():
             joint_qd[:, [qd]] = linear(known, track.velocity[rows, None], time)
         else:
-            joint_qd[:, [qd]] = slope(joint_q[:, [q]], dt, _VELOCITY_WINDOW)
+            joint_qd[:, [qd]] = slope(known, track.position[rows, None], time)
         if measured:
             effort[:, [k]] = linear(known, track.effort[rows, None], time)
     command = None

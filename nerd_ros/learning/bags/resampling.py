@@ -43,23 +43,3 @@ def hold(time: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
         index = np.searchsorted(time[known], at + 1e-9, 'right')
         result[:, k] = np.concatenate([[0.0], column[known]])[index]
     return result
-
-
-def slope(values: np.ndarray, dt: float, half_width: float) -> np.ndarray:
-    """
-    Rate of change `(T, K)` of the evenly sampled `values (T, K)`.
-
-    It is the slope of the line fitted to the samples within `half_width` [s] on both sides, which
-    delays nothing; towards the ends the window shrinks, and the ends take one-sided differences.
-    """
-    widest = max(1, round(half_width / dt))
-    result = np.gradient(values, dt, axis=0)
-    for width in range(2, widest + 1):
-        if len(values) <= 2 * width:
-            break
-        offsets = np.arange(-width, width + 1)
-        weights = offsets / (np.square(offsets).sum() * dt)
-        inner = sum(w * values[width + o:len(values) - width + o]
-                    for w, o in zip(weights, offsets))
-        result[width:len(values) - width] = inner
-    return result

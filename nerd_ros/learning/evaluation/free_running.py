@@ -3,6 +3,7 @@
 """Motion that a solver goes on with by itself."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,18 +35,37 @@ class FreeRun:
     diverged: np.ndarray
 
 
+class History(NamedTuple):
+    """
+    Measured motion of W robots in the H steps before a start.
+
+    `joint_q (W, H, nq)`, `joint_qd (W, H, nqd)`, `effort (W, H, num_dofs)`; of each robot the last
+    `known (W,)` steps were measured, the others hold anything finite.
+    """
+
+    joint_q: np.ndarray
+    joint_qd: np.ndarray
+    effort: np.ndarray
+    known: np.ndarray
+
+
 def free_run(simulation: Simulation, joint_q: np.ndarray, joint_qd: np.ndarray,
-             effort: np.ndarray, ground: np.ndarray | None = None) -> FreeRun:
+             effort: np.ndarray, ground: np.ndarray | None = None,
+             history: History | None = None) -> FreeRun:
     """
     Return the motion from the states `(W, nq)`, `(W, nqd)` under `effort (W, T, num_dofs)`.
 
     It is the simulation that steps, as in the node, guard included; `ground (W, 4)` moves the
-    plane of that name first.
+    plane of that name first. `history` is what a learned model knows at the start.
     """
     steps = effort.shape[1]
     if ground is not None:
         simulation.set_ground(ground)
-    simulation.set_state(joint_q, joint_qd)
+    if history is None:
+        simulation.set_state(joint_q, joint_qd)
+    else:
+        _warm_up(simulation, history)
+        _set_state(simulation, joint_q, joint_qd, history.known > 0, history.known == 0)
     all_q = np.empty((len(joint_q), steps + 1, joint_q.shape[1]), np.float32)
     all_qd = np.empty((len(joint_q), steps + 1, joint_qd.shape[1]), np.float32)
     diverged = np.zeros(len(joint_q), bool)
@@ -56,3 +76,21 @@ def free_run(simulation: Simulation, joint_q: np.ndarray, joint_qd: np.ndarray,
         diverged |= simulation.faults
         all_q[:, step + 1], all_qd[:, step + 1] = simulation.joint_q, simulation.joint_qd
     return FreeRun(all_q, all_qd, diverged)
+
+
+def _warm_up(simulation: Simulation, history: History) -> None:
+    """Step from one measured state to the next, so that these become the model's history."""
+    steps = history.joint_q.shape[1]
+    for step in range(steps):
+        left = steps - step
+        _set_state(simulation, history.joint_q[:, step], history.joint_qd[:, step],
+                   history.known > left, history.known == left)
+        simulation.set_effort(history.effort[:, step])
+        simulation.step()
+
+
+def _set_state(simulation: Simulation, joint_q: np.ndarray, joint_qd: np.ndarray,
+               going_on: np.ndarray, fresh: np.ndarray) -> None:
+    """Set the state of the worlds `going_on`, which keep their history, and of those `fresh`."""
+    simulation.set_state(joint_q, joint_qd, going_on, keep_history=True)
+    simulation.set_state(joint_q, joint_qd, fresh)

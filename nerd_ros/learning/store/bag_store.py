@@ -11,25 +11,21 @@ A bag appears under its name by one rename, when it is complete and a check foun
 """
 
 from collections.abc import Callable
-from contextlib import contextmanager
 import json
 import os
 from pathlib import Path
 import shutil
-import tempfile
-import time
 from typing import NamedTuple
 
 from nerd_ros.learning.store.bag_check import BagSummary
 from nerd_ros.learning.store.incoming_bag import IncomingBag, Piece
 from nerd_ros.learning.store.store_files import (
     BagFile, blocks, check_file_name, check_name, copy, digest, find_bag_files, SHA256, StoreError)
+from nerd_ros.learning.store.work_folders import folders, STALE, stale_folders, work_folder
 from nerd_ros.resources import shown
 
 FORMAT_VERSION = 1
 MEGABYTE = 1_000_000
-# An upload that was not gone on with for so long is removed [s].
-STALE = 86_400.0
 _ABOUT = '.bag.json'
 
 
@@ -66,6 +62,7 @@ class BagStore:
 
     def __init__(self, root: Path, robot: str, check: Callable[..., BagSummary],
                  max_bag_size: float = 2e9, min_free_space: float = 1e9, max_files: int = 1000):
+        self.robot = robot
         self.folder = root / robot / 'bags'
         self.max_bag_size, self.min_free_space = max_bag_size, min_free_space
         self._root, self._max_files = root, max_files
@@ -141,21 +138,20 @@ class BagStore:
 
     def bags(self) -> list[StoredBag]:
         """Return all bags by name."""
-        return [self._stored(name) for name in sorted(_folders(self.folder))]
+        return [self._stored(name) for name in sorted(folders(self.folder))]
 
     def remove(self, name: str) -> None:
         """Remove a bag, at once and altogether; raises StoreError where there is none."""
         check_name(name)
         if not self._exists(name):
-            known = ', '.join(sorted(_folders(self.folder))) or 'none'
+            known = ', '.join(sorted(folders(self.folder))) or 'none'
             raise StoreError(f'there is no bag {name} in {self.folder} (there are: {known}).')
         with self._work_folder() as work:
             (self.folder / name).rename(work / name)
 
     def remove_stale(self, age: float = STALE) -> list[str]:
         """Remove uploads that nobody went on with for `age` s, and return their names."""
-        stale = [name for name in sorted(_folders(self._incoming, hidden=True))
-                 if time.time() - _last_change(self._incoming / name) > age]
+        stale = stale_folders(self._incoming, age)
         for name in stale:
             self._discard(name)
         return [name for name in stale if not name.startswith('.')]
@@ -220,13 +216,8 @@ class BagStore:
         self._open.pop(name, None)
         shutil.rmtree(self._incoming / name, ignore_errors=True)
 
-    @contextmanager
     def _work_folder(self):
-        """Provide a folder that is removed at the end, or as a stale one."""
-        self._incoming.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix='.', dir=self._incoming,
-                                         ignore_cleanup_errors=True) as folder:
-            yield Path(folder)
+        return work_folder(self._incoming, prefix='.')
 
     def _exists(self, name: str) -> bool:
         return (self.folder / name).exists()
@@ -269,22 +260,9 @@ def _parse(listing: str) -> dict[str, str]:
     return digests
 
 
-def _folders(folder: Path, hidden: bool = False) -> list[str]:
-    if not folder.is_dir():
-        return []
-    return [entry.name for entry in os.scandir(folder)
-            if entry.is_dir(follow_symlinks=False) and (hidden or not entry.name.startswith('.'))]
-
-
 def _size(folder: Path) -> int:
     return sum(entry.stat().st_size for entry in os.scandir(folder)
                if entry.is_file() and entry.name != _ABOUT)
-
-
-def _last_change(folder: Path) -> float:
-    """Return when anything in a folder was changed last [s since 1970]."""
-    return max(os.lstat(Path(parent, name)).st_mtime
-               for parent, folders, files in os.walk(folder) for name in ('', *folders, *files))
 
 
 def _taken(name: str) -> StoreError:

@@ -53,10 +53,10 @@ def store_root(given: str = '') -> Path:
     return (Path(data) if os.path.isabs(data) else Path.home() / '.local/share') / 'nerd_ros'
 
 
-def check_name(name: str) -> None:
+def check_name(name: str, what: str = 'bag') -> None:
     """Raise StoreError for a name that cannot be a folder of the store."""
     if not NAME.fullmatch(name):
-        raise StoreError(f'{shown(name)!r} cannot be the name of a bag; use 1 to 64 letters, '
+        raise StoreError(f'{shown(name)!r} cannot be the name of a {what}; use 1 to 64 letters, '
                          'digits, _ and -.')
 
 

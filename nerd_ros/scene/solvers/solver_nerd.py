@@ -3,6 +3,7 @@
 """SolverNeRD: the robot's learned model as a Newton solver."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import newton
 import numpy as np
@@ -12,14 +13,23 @@ import warp as wp
 from nerd_ros.dynamics.checkpoint import load_checkpoint
 from nerd_ros.dynamics.fast_step import FastStep
 from nerd_ros.dynamics.model import NerdModel
+from nerd_ros.dynamics.residual import STEPS
 from nerd_ros.scene.contacts import ContactSlots
 from nerd_ros.scene.rows import RobotRows
 from nerd_ros.scene.solvers.external_force import ExternalForce
+from nerd_ros.scene.solvers.recent_inputs import RecentInputs
 from nerd_ros.scene.solvers.split_solver import Part, SplitSolver
 from nerd_ros.scene.teacher import GRAVITY
 
 # What gravity may differ from the learned one by, as a share of it; 9.8 m/s^2 passes for 9.81.
 _GRAVITY_TOLERANCE = 0.005
+
+
+class PreparedModel(NamedTuple):
+    """A learned model that a SolverNeRD can go on with at once."""
+
+    learned: NerdModel
+    network: '_OneRobot | _ManyRobots'
 
 
 class SolverNeRD(SplitSolver):
@@ -30,7 +40,7 @@ class SolverNeRD(SplitSolver):
     of the robot, so `step` takes no notice of `contacts`; moving bodies act on the robot by
     SolverHybrid, and wrenches of the user's by `State.body_f`, see ExternalForce. The history of
     the last steps is kept here: `reset` clears it, and it has to be called when a state is set
-    from outside.
+    from outside. `set_model` goes on with another model between two steps.
 
     Raises ValueError when `model` does not hold the robot or has another gravity than was
     learned, and from `step` when `dt` is not the time step that was learned.
@@ -42,9 +52,7 @@ class SolverNeRD(SplitSolver):
         super().__init__(model)
         if not isinstance(learned, NerdModel):
             learned = load_checkpoint(learned)
-        rows = RobotRows.find(model, learned.layout)
-        self.learned, self._rows = learned, rows
-        _check_gravity(rows, learned)
+        self._rows = rows = RobotRows.find(model, learned.layout)
         self._slots = ContactSlots(rows)
         self._force = ExternalForce(rows)
         worlds, layout, device = rows.num_worlds, learned.layout, model.device
@@ -54,10 +62,40 @@ class SolverNeRD(SplitSolver):
         self._new_q, self._new_qd = wp.zeros_like(self._q), wp.zeros_like(self._qd)
         self._inputs = (self._q, self._qd, self._force.effort, self._slots.values,
                         model.gravity[:worlds], self._base)
-        if worlds == 1 and device.is_cpu:
-            self._network = _OneRobot(learned, self._inputs, (self._new_q, self._new_qd))
-        else:
-            self._network = _ManyRobots(learned, self._inputs, (self._new_q, self._new_qd))
+        self._kind = _OneRobot if worlds == 1 and device.is_cpu else _ManyRobots
+        self.learned, self._network = self.prepare_model(learned)
+        self._recent = RecentInputs(self._network.inputs,
+                                    max(learned.config.receptive_field, STEPS))
+
+    def prepare_model(self, learned: NerdModel | Path | str) -> PreparedModel:
+        """
+        Load and compile what `set_model` then takes at once.
+
+        It takes its time, and touches nothing that a step uses, so any thread may do it. Raises
+        ValueError for a model of another robot, of another gravity, or that cannot be loaded.
+        """
+        layout = self._rows.layout
+        if not isinstance(learned, NerdModel):
+            learned = load_checkpoint(learned, layout)
+        elif differences := learned.layout.differences(layout):
+            raise ValueError(f'the model is one of another robot than {layout.robot}: '
+                             f'{"; ".join(differences)}.')
+        _check_gravity(self._rows, learned)
+        return PreparedModel(learned, self._kind(learned, self._inputs,
+                                                 (self._new_q, self._new_qd)))
+
+    def set_model(self, model: PreparedModel | NerdModel | Path | str) -> None:
+        """
+        Go on with another model, between two steps; states stay as they are.
+
+        It sees the last steps as if it had taken them; where it looks further back than the first
+        model did, it begins with what is known. Raises ValueError, and changes nothing, where
+        `prepare_model` does.
+        """
+        if not isinstance(model, PreparedModel):
+            model = self.prepare_model(model)
+        model.network.follow(self._recent)
+        self.learned, self._network = model
 
     @property
     def score(self) -> float:
@@ -75,7 +113,7 @@ class SolverNeRD(SplitSolver):
             raise ValueError(f'the model of {self.learned.layout.robot} has learned steps of '
                              f'{self.learned.layout.dt:g} s and cannot take one of {dt:g} s.')
         return [Part(lambda: self._prepare(state_in, control, dt)),
-                Part(self._network.step, host=True),
+                Part(self._predict, host=True),
                 Part(lambda: self._finish(state_in, state_out, dt))]
 
     def _prepare(self, state_in, control, dt) -> None:
@@ -87,6 +125,10 @@ class SolverNeRD(SplitSolver):
             state_in.joint_q, state_in.joint_qd, state_in.body_q, model.joint_X_p,
             model.joint_count // rows.num_worlds,
         ], [self._q, self._qd, self._base], device=self.device)
+
+    def _predict(self) -> None:
+        self._recent.record()
+        self._network.step()
 
     def _finish(self, state_in, state_out, dt) -> None:
         """Add what acts on top of the network and update the robot's links."""
@@ -104,7 +146,9 @@ class SolverNeRD(SplitSolver):
     def reset(self, state, world_mask=None, flags=None) -> None:
         """Forget the history of the robots in `world_mask` (W + 1,), of all by default."""
         mask = self._normalize_reset_world_mask(world_mask)
-        self._network.reset(None if mask is None else mask.numpy()[:-1])
+        worlds = None if mask is None else mask.numpy()[:-1]
+        self._network.reset(worlds)
+        self._recent.reset(worlds)
 
 
 def _check_gravity(rows: RobotRows, learned: NerdModel) -> None:
@@ -134,8 +178,13 @@ class _OneRobot:
     """The compiled step, on the memory of the solver's arrays."""
 
     def __init__(self, learned: NerdModel, inputs, outputs):
-        self._step = FastStep(learned)
+        self.inputs = [array.numpy() for array in inputs]
         self._arrays = [array.numpy()[0] for array in (*inputs, *outputs)]
+        self._unused = [np.zeros_like(array) for array in self._arrays[-len(outputs):]]
+        self._step = FastStep(learned)
+        # The first one may have to be compiled, which takes seconds.
+        self._step.step(*(np.zeros_like(array) for array in self._arrays))
+        self._step.reset()
 
     @property
     def score(self) -> float:
@@ -148,6 +197,11 @@ class _OneRobot:
         if mask is None or mask[0]:
             self._step.reset()
 
+    def follow(self, recent: RecentInputs) -> None:
+        self._step.reset()
+        for _, inputs in recent.replay():
+            self._step.step(*(values[0] for values in inputs), *self._unused)
+
 
 class _ManyRobots:
     """The torch step, on the memory of the solver's arrays."""
@@ -155,7 +209,7 @@ class _ManyRobots:
     def __init__(self, learned: NerdModel, inputs, outputs):
         self._learned = learned.to(wp.device_to_torch(inputs[0].device))
         self._stream = self._learned.start(inputs[0].shape[0])
-        self._inputs = [wp.to_torch(array, requires_grad=False) for array in inputs]
+        self.inputs = [wp.to_torch(array, requires_grad=False) for array in inputs]
         self._outputs = [wp.to_torch(array, requires_grad=False) for array in outputs]
 
     @property
@@ -164,7 +218,7 @@ class _ManyRobots:
 
     @torch.no_grad()
     def step(self) -> None:
-        results = self._learned.step(self._stream, *self._inputs)
+        results = self._learned.step(self._stream, *self.inputs)
         for output, result in zip(self._outputs, results):
             output.copy_(result)
 
@@ -172,6 +226,13 @@ class _ManyRobots:
         if mask is not None:
             mask = torch.as_tensor(mask, device=self._stream.known.device)
         self._stream.reset(mask)
+
+    @torch.no_grad()
+    def follow(self, recent: RecentInputs) -> None:
+        for first, inputs in recent.replay():
+            self.reset(first)
+            self._learned.step(self._stream, *inputs)
+        self.reset(recent.known == 0)
 
 
 @wp.kernel
