@@ -22,6 +22,7 @@ setup(
     name=NAME,
     version='0.1.0',
     packages=find_packages(include=[NAME, f'{NAME}.*']),
+    package_data={NAME: ['learning/finetuning/*.jinja']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),
@@ -31,6 +32,7 @@ setup(
     install_requires=[
         'backports.zstd; python_version < "3.14"',  # of the standard library from 3.14 on
         'h5py',
+        'jinja2',  # the report of a fine-tuning; torch brings it
         'lxml',
         'matplotlib',
         'mujoco~=3.17.0',  # as Newton asks, like Warp

@@ -18,3 +18,8 @@ def number(value: float | None) -> str:
     if value is None or not np.isfinite(value):
         return '-'
     return f'{value:.4f}' if 0 < abs(value) < 1 else f'{value:.4g}'
+
+
+def duration(seconds: float) -> str:
+    """Return a horizon, in ms below a second."""
+    return f'{seconds * 1e3:.0f} ms' if seconds < 1.0 else f'{seconds:g} s'

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from nerd_ros.dynamics.layout import RobotLayout
 from nerd_ros.learning.evaluation.accuracy import position_errors, quantities
-from nerd_ros.learning.report import number, save
+from nerd_ros.learning.report import duration, number, save
 
 _COLORS = {'neural': 'tab:blue', 'mujoco': 'tab:orange', 'featherstone': 'tab:green'}
 _SHOWN_WINDOWS = 4
@@ -29,7 +29,7 @@ def bag_table(evaluation, horizons: Sequence[float]) -> Table:
     table.add_column('solver')
     table.add_column('of', no_wrap=True)
     for horizon in horizons:
-        table.add_column(f'{_duration(horizon)}\nn = {evaluation.num_windows(horizon)}',
+        table.add_column(f'{duration(horizon)}\nn = {evaluation.num_windows(horizon)}',
                          justify='right')
     for solver in evaluation.motion:
         rms = evaluation.rms(solver)
@@ -98,7 +98,3 @@ def _coordinates(layout: RobotLayout, joint_q: np.ndarray) -> np.ndarray:
     starts = [q for joint, q in zip(layout.joints, layout.q_start) if joint.mimic is None]
     shown[..., shown.shape[-1] - len(starts):] = joint_q[..., starts]
     return shown
-
-
-def _duration(seconds: float) -> str:
-    return f'{seconds * 1e3:.0f} ms' if seconds < 1.0 else f'{seconds:g} s'

@@ -24,7 +24,7 @@ from nerd_ros.learning.finetuning.windows import have_effort, HISTORY, Motions
 # Leads [s] of measured effort that are tried.
 LEADS = (0.0, 0.005, 0.01, 0.015, 0.02)
 # Free motion that they are compared by [s], and how many pieces of it at most.
-_HORIZON, _WINDOWS = 0.1, 512
+_HORIZON, _WINDOWS = 0.1, 256
 
 
 def aligned(parts: Split, base: NerdModel, rollouts: Rollouts) -> tuple[Split, dict]:
@@ -45,8 +45,12 @@ def aligned(parts: Split, base: NerdModel, rollouts: Rollouts) -> tuple[Split, d
 
 
 def usual_latency(recordings: Sequence[BagRecording]) -> tuple[float, ...]:
-    """Return the median of the latencies of each joint [s]; NaN where none can be told."""
-    known = [recording.latency for recording in recordings if recording.latency]
+    """
+    Return the median of the latencies of each joint [s]; NaN where none can be told.
+
+    Recordings that are too coarse to tell, see `_told`, are left out.
+    """
+    known = [recording.latency for recording in recordings if _told(recording)]
     columns = zip(*known) if known else ()
     return tuple(float(np.median(values)) if values else np.nan for values in (
         [value for value in column if value is not None] for column in columns))
@@ -60,18 +64,24 @@ def align_commands(recordings: Sequence[BagRecording], usual: Sequence[float]
     Returns the recordings and a sentence for each that was changed. Where a latency is unknown,
     nothing is moved.
     """
-    aligned, notes = [], []
+    moved, notes = [], []
     for recording in recordings:
+        latency = recording.latency if _told(recording) else ()
         steps = [0 if value is None or np.isnan(wanted) else round((value - wanted) / recording.dt)
-                 for value, wanted in zip(recording.latency, usual)]
+                 for value, wanted in zip(latency, usual)]
         if any(steps):
             recording = replace(recording, segments=tuple(
                 _moved(segment, 'effort_command', steps) for segment in recording.segments))
             notes.append(f'{recording.name}: commands are moved by '
                          f'{", ".join(f"{1e3 * recording.dt * step:.0f}" for step in steps)} ms, '
                          'to the usual latency')
-        aligned.append(recording)
-    return aligned, notes
+        moved.append(recording)
+    return moved, notes
+
+
+def _told(recording: BagRecording) -> bool:
+    """Return whether states come often enough to tell a latency: every second step or oftener."""
+    return bool(recording.latency) and min(recording.rates) * recording.dt >= 0.5
 
 
 def lead_measured(recordings: Sequence[BagRecording], lead: float) -> list[BagRecording]:

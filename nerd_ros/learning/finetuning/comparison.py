@@ -49,10 +49,15 @@ class Comparison:
         return quantities(self.layout)
 
     def errors(self, solver: str) -> np.ndarray:
-        """Distances (W, T + 1, K) [rad, m]; NaN beyond the end of a recording."""
+        """
+        Distances (W, T + 1, K) [rad, m]; NaN beyond the end of a recording.
+
+        Infinite where a solver has come to what is no number.
+        """
         true = self.windows.joint_q[:, HISTORY:].numpy()
         errors = position_errors(self.layout, self.motion[solver], true)
         known = np.arange(errors.shape[1]) <= self.windows.length.numpy()[:, None]
+        errors = np.where(np.isnan(errors), np.inf, errors)
         return np.where(known[..., None], errors, np.nan)
 
     def rms(self, solver: str) -> np.ndarray:
@@ -105,5 +110,5 @@ def _padded(motion: np.ndarray, steps: int) -> np.ndarray:
 
 def _root_mean(squares: np.ndarray) -> np.ndarray:
     """Root of the mean over the first axis of what is known; NaN where nothing is."""
-    count = np.isfinite(squares).sum(0)
+    count = (~np.isnan(squares)).sum(0)
     return np.where(count, np.sqrt(np.nansum(squares, 0) / np.maximum(count, 1)), np.nan)

@@ -36,6 +36,8 @@ TIME_LIMIT = 240.0
 """Training time if none is given [s]."""
 # Shares of the phases in the progress: reading is over, training is over.
 _READ, _TRAINED = 0.1, 0.85
+# Names of the parts of a Split in a card.
+_PARTS = ('train', 'validation', 'test')
 
 
 class FineTuningError(ValueError):
@@ -166,13 +168,14 @@ def _card(spec: RobotSpec, parts: Split, alignment: dict, before: NerdModel, bas
         'robot': spec.name, 'command': command, 'seed': seed, 'licence': 'Apache-2.0',
         'fine_tuning': {
             'base': str(base or 'shipped'), 'effort': effort,
+            'seed': seed,
             'bags': {kind: [recording.name for recording in part]
-                     for kind, part in zip(Split._fields, parts[:3])},
+                     for kind, part in zip(_PARTS, parts[:3])},
             'seconds': {kind: round(sum(recording.duration for recording in part), 1)
-                        for kind, part in zip(Split._fields, parts[:3])},
+                        for kind, part in zip(_PARTS, parts[:3])},
             **alignment, 'better': outcome.better, 'reason': outcome.reason,
-            'error': _rounded({BEFORE: outcome.error_before, AFTER: outcome.error_after,
-                               ANALYTIC: outcome.error_analytic, HOLD: outcome.error_hold}),
+            'error': _rounded({'before': outcome.error_before, 'after': outcome.error_after,
+                               'analytic': outcome.error_analytic, 'hold': outcome.error_hold}),
             'rms': figures},
         'started_from': before.card}
 
