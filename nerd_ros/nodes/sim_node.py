@@ -23,6 +23,7 @@ from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import SetBool, Trigger
 
+from nerd_ros.learning.store.model_store import ModelStore
 from nerd_ros.nodes.commands import CommandSubscriptions, EffortCommands, WARNING_PERIOD
 from nerd_ros.nodes.conversions import robot_description, urdf_tree
 from nerd_ros.nodes.diagnostics import DiagnosticsPublisher
@@ -72,7 +73,7 @@ class SimNode:
         self._subscriptions = CommandSubscriptions(node, self.commands)
         node.create_service(Trigger, '~/reset', self._reset)
         node.create_service(SetBool, '~/pause', self._pause)
-        self._uploads = self._upload_server()
+        self._learning = self._learning_servers(store)
         node.add_post_set_parameters_callback(self._apply_parameters)
         RunningModel(node, simulation, self.loop, store, self._tell_model)
         # Wall time: diagnostics go on while the simulation is paused.
@@ -104,8 +105,8 @@ class SimNode:
         """Stop the simulation, the view and the callbacks, within a second if all hang."""
         self._finished.set()
         self.loop.stop(timeout=0.3)
-        if self._uploads is not None:
-            self._uploads.close()
+        for server in self._learning:
+            server.close()
         if self._viewer is not None:
             self._viewer.stop()
         self._executor.shutdown(timeout_sec=0.1)
@@ -157,16 +158,19 @@ class SimNode:
             self.node, self.simulation, description, parameters.publish_tf == 'all',
             parameters.world_frame, parameters.frame_prefix)]
 
-    def _upload_server(self):
+    def _learning_servers(self, models: ModelStore) -> list:
         try:
+            from nerd_ros.nodes.fine_tuning import FineTuningServer
             from nerd_ros.nodes.upload import UploadServer
         except ModuleNotFoundError as error:
             self.node.get_logger().warning(
-                f'bags cannot be uploaded: {error.name.partition(".")[0]} is not installed; `make '
-                'setup` builds it, in a workspace `colcon build --base-paths src '
+                'bags cannot be uploaded, nor learned from by fine_tune: '
+                f'{error.name.partition(".")[0]} is not installed; `make setup` builds it, in a '
+                'workspace `colcon build --base-paths src '
                 'src/nerd_ros/interfaces/nerd_ros_interfaces`')
-            return None
-        return UploadServer(self.node, self.simulation.spec.name, self.parameters)
+            return []
+        return [UploadServer(self.node, self.simulation.spec.name, self.parameters),
+                FineTuningServer(self.node, self.parameters, models)]
 
     def _step(self) -> None:
         """

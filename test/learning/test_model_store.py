@@ -215,12 +215,15 @@ def test_what_a_killed_process_left_is_removed(store):
     process = subprocess.Popen([sys.executable, '-c', code, str(store.folder.parents[1])],
                                stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
+    store.remove_abandoned()
+    with store.new_folder():
+        assert len(leftovers(store)) == 2, 'it is still worked on'
+        store.remove_abandoned()
+        assert len(leftovers(store)) == 2
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert names(store) == [SHIPPED, version] and len(leftovers(store)) == 1
-    store.remove_stale(age=60.0)
-    assert len(leftovers(store)) == 1, 'it may still be worked on'
-    store.remove_stale(age=0.0)
+    store.remove_abandoned()
     assert leftovers(store) == []
 
 

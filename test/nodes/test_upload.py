@@ -284,4 +284,4 @@ def test_simulates_without_the_interfaces(listener):
         process.kill()
         output = process.communicate()[0]
     assert states, output
-    assert output.count('bags cannot be uploaded: nerd_ros_interfaces is not installed') == 1
+    assert output.count('learned from by fine_tune: nerd_ros_interfaces is not installed') == 1

@@ -8,8 +8,6 @@ import math
 import os
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
-
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint, save_checkpoint
 from nerd_ros.dynamics.model import NerdModel
@@ -20,6 +18,7 @@ from nerd_ros.learning.finetuning.alignment import aligned
 from nerd_ros.learning.finetuning.comparison import (
     AFTER, ANALYTIC, BEFORE, compare, Comparison, HOLD)
 from nerd_ros.learning.finetuning.gate import judge
+from nerd_ros.learning.finetuning.progress import Outcome, Progress
 from nerd_ros.learning.finetuning.report import write_report
 from nerd_ros.learning.finetuning.rollouts import Rollouts
 from nerd_ros.learning.finetuning.split import split, Split
@@ -28,6 +27,8 @@ from nerd_ros.learning.finetuning.windows import EFFORTS, have_effort, Motions
 from nerd_ros.learning.training.validation import Validation
 from nerd_ros.resources import resource_path
 from nerd_ros.scene.robot.robot_spec import RobotSpec
+from nerd_ros.scene.robot.urdf import read_urdf
+from nerd_ros.scene.robot.urdf_joints import base_link as root_link
 from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.teacher import TeacherRollouts
 
@@ -44,44 +45,19 @@ class FineTuningError(ValueError):
     """Fine-tuning is not possible; the message says what to do."""
 
 
-class Progress(NamedTuple):
-    """How far it is: `fraction` of all, `remaining` [s], and NaN where something is unknown."""
-
-    phase: str
-    fraction: float
-    remaining: float
-    loss: float = math.nan
-    error: float = math.nan
-
-
-class Outcome(NamedTuple):
-    """
-    What came out: whether the model is better, why, and mean errors on the test recordings.
-
-    Errors [rad, m] are the mean over recordings, horizons and quantities, with the effort that
-    the model was trained for.
-    """
-
-    better: bool
-    reason: str
-    error_before: float
-    error_after: float
-    error_analytic: float
-    error_hold: float
-
-
 def finetune(spec: RobotSpec, bags: Sequence[Path | str], out: Path | str, *,
-             base: Path | str | None = None, topics: Topics = Topics(), base_link: str = '',
-             world: str = 'empty', effort: str = 'commanded', time_limit: float = TIME_LIMIT,
-             seed: int = 0, command: str = '',
+             base: Path | str | None = None, base_name: str = '', topics: Topics = Topics(),
+             base_link: str = '', world: str = 'empty', effort: str = 'commanded',
+             time_limit: float = TIME_LIMIT, seed: int = 0, command: str = '',
              report: Callable[[Progress], None] = lambda progress: None) -> Outcome:
     """
     Read `bags`, train, and write model, card, report and outcome into the folder `out`.
 
     Args:
         spec: the robot.
-        bags: recordings, see `bags.read_bag`, with `topics` and `base_link`.
+        bags: recordings, see `bags.read_bag`, with `topics` and `base_link`, by default the root.
         base: folder of the model to start from; None: the one that ships for the robot.
+        base_name: what the card calls it; by default its path.
         world: where the robot was recorded.
         effort: what drives the model, 'commanded' as in the running simulation, or 'measured'.
         time_limit: of the training [s].
@@ -94,19 +70,22 @@ def finetune(spec: RobotSpec, bags: Sequence[Path | str], out: Path | str, *,
         raise FineTuningError('there is nothing to learn from; give a recording.')
     report(Progress('reading', 0.0, math.nan))
     rollouts = Rollouts(spec, load_world(world), BATCH)
+    if rollouts.layout.floating and not base_link:
+        base_link = root_link(read_urdf(spec))
     recordings = []
     for number, bag in enumerate(bags):
         recordings.append(read_bag(bag, rollouts.layout, topics, base_link))
         report(Progress('reading', _READ * (number + 1) / len(bags), math.nan))
-    return finetune_recordings(spec, recordings, out, base=base, world=world, effort=effort,
-                               time_limit=time_limit, seed=seed, command=command, report=report,
-                               rollouts=rollouts)
+    return finetune_recordings(spec, recordings, out, base=base, base_name=base_name, world=world,
+                               effort=effort, time_limit=time_limit, seed=seed, command=command,
+                               report=report, rollouts=rollouts)
 
 
 def finetune_recordings(spec: RobotSpec, recordings: Sequence[BagRecording], out: Path | str, *,
-                        base: Path | str | None = None, world: str = 'empty',
-                        effort: str = 'commanded', time_limit: float = TIME_LIMIT, seed: int = 0,
-                        command: str = '', rollouts: Rollouts | None = None,
+                        base: Path | str | None = None, base_name: str = '',
+                        world: str = 'empty', effort: str = 'commanded',
+                        time_limit: float = TIME_LIMIT, seed: int = 0, command: str = '',
+                        rollouts: Rollouts | None = None,
                         report: Callable[[Progress], None] = lambda progress: None) -> Outcome:
     """Do what `finetune` does with recordings that are read already."""
     if effort not in EFFORTS:
@@ -136,8 +115,8 @@ def finetune_recordings(spec: RobotSpec, recordings: Sequence[BagRecording], out
     verdict = judge(chosen, *_teacher_errors(spec, before, after))
     outcome = Outcome(*verdict, *(chosen.error(solver)
                                   for solver in (BEFORE, AFTER, ANALYTIC, HOLD)))
-    card = _card(spec, parts, alignment, before, base, effort, seed, command, comparisons,
-                 outcome)
+    card = _card(spec, parts, alignment, before, base_name or str(base or 'shipped'), effort, seed,
+                 command, comparisons, outcome)
     save_checkpoint(out, after, card)
     write_report(out / REPORT, spec, parts, comparisons, card)
     _write(out / OUTCOME, json.dumps(outcome._asdict()))
@@ -158,8 +137,9 @@ def _teacher_errors(spec: RobotSpec, before: NerdModel, after: NerdModel):
     return [Validation(spec, teacher, model).check(model).score for model in (before, after)]
 
 
-def _card(spec: RobotSpec, parts: Split, alignment: dict, before: NerdModel, base, effort: str,
-          seed: int, command: str, comparisons: dict[str, Comparison], outcome: Outcome) -> dict:
+def _card(spec: RobotSpec, parts: Split, alignment: dict, before: NerdModel, base: str,
+          effort: str, seed: int, command: str, comparisons: dict[str, Comparison],
+          outcome: Outcome) -> dict:
     """Return what the model card says beside layout and network."""
     figures = {kind: {solver: _rounded(comparison.rms(solver).mean(0).tolist())
                       for solver in comparison.motion}
@@ -167,8 +147,7 @@ def _card(spec: RobotSpec, parts: Split, alignment: dict, before: NerdModel, bas
     return {
         'robot': spec.name, 'command': command, 'seed': seed, 'licence': 'Apache-2.0',
         'fine_tuning': {
-            'base': str(base or 'shipped'), 'effort': effort,
-            'seed': seed,
+            'base': base, 'effort': effort, 'seed': seed,
             'bags': {kind: [recording.name for recording in part]
                      for kind, part in zip(_PARTS, parts[:3])},
             'seconds': {kind: round(sum(recording.duration for recording in part), 1)

@@ -16,10 +16,10 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+from nerd_ros.learning import helper_process
 from nerd_ros.learning.store.store_files import StoreError
 
 BAG_INFO = (sys.executable, '-m', 'nerd_ros.cli', 'bag', 'info')
-NICENESS = 19
 # Of computing, for a bag of no size and for each byte of it [s].
 TIME_LIMIT = 60.0
 TIME_PER_BYTE = 1e-6
@@ -73,16 +73,16 @@ class BagCheck:
         try:
             return BagSummary(float(found['duration']), tuple(map(str, found['notes'])))
         except (KeyError, TypeError):
-            reason = _signal_name(-code) if code < 0 else told.strip().rpartition('\n')[2]
+            reason = helper_process.how_it_ended(code, told)
             raise StoreError(f'{shown_as}: damaged, or too much for this machine; reading it '
-                             f'ended with: {reason or code}') from None
+                             f'ended with: {reason}') from None
 
     def stop(self) -> None:
         """End a check at work, and let no other begin."""
         self._stopped = True
         process = self._process
         if process is not None:
-            _kill(process)
+            helper_process.send(process, signal.SIGKILL)
 
     def _run(self, command, work, out, err, size, disk, shown_as) -> int:
         """Run `command` within its limits and return its exit code."""
@@ -91,9 +91,8 @@ class BagCheck:
         # computed on a GPU, whose address space would count as memory.
         environment = {**os.environ, 'TMPDIR': str(work), 'OMP_NUM_THREADS': '1',
                        'CUDA_VISIBLE_DEVICES': ''}
-        process = self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment,
-            start_new_session=True)
+        process = self._process = helper_process.start(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment)
         try:
             _restrain(process.pid, time_limit, disk)
             if self._stopped:
@@ -102,7 +101,7 @@ class BagCheck:
         except subprocess.TimeoutExpired:
             code = -signal.SIGXCPU
         finally:
-            _kill(process)
+            helper_process.send(process, signal.SIGKILL)
             process.wait()
             self._process = None
         if self._stopped:
@@ -114,29 +113,17 @@ class BagCheck:
 
 
 def _restrain(pid: int, time_limit: float, disk: int) -> None:
-    """Give the process the lowest priority and its limits, if it has not ended already."""
+    """Give the process its limits, if it has not ended already."""
     memory = int(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') * MEMORY_SHARE)
     limits = {resource.RLIMIT_DATA: memory, resource.RLIMIT_CPU: int(time_limit) + 1,
               resource.RLIMIT_FSIZE: max(disk, _LONGEST_OUTPUT), resource.RLIMIT_CORE: 0}
     try:
-        os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
         for kind, limit in limits.items():
             hard = resource.prlimit(pid, kind)[1]
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             # Only a soft limit on time tells itself, by SIGXCPU.
             resource.prlimit(pid, kind, (limit, hard))
-        # Where memory ends, the system is to take this process and not the simulation.
-        Path(f'/proc/{pid}/oom_score_adj').write_text('1000')
-    except (ProcessLookupError, FileNotFoundError):
-        pass
-
-
-def _kill(process: subprocess.Popen) -> None:
-    """End the process and those it started."""
-    try:
-        # Its group bears its number, which nobody else has while some of it are left.
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
+    except ProcessLookupError:
         pass
 
 
@@ -152,10 +139,3 @@ def _json(printed: str) -> dict:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f'signal {number}'

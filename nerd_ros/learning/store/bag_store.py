@@ -140,14 +140,19 @@ class BagStore:
         """Return all bags by name."""
         return [self._stored(name) for name in sorted(folders(self.folder))]
 
-    def remove(self, name: str) -> None:
-        """Remove a bag, at once and altogether; raises StoreError where there is none."""
+    def folder_of(self, name: str) -> Path:
+        """Return where a bag lies; raises StoreError where there is no such one."""
         check_name(name)
         if not self._exists(name):
             known = ', '.join(sorted(folders(self.folder))) or 'none'
             raise StoreError(f'there is no bag {name} in {self.folder} (there are: {known}).')
+        return self.folder / name
+
+    def remove(self, name: str) -> None:
+        """Remove a bag, at once and altogether; raises StoreError where there is none."""
+        folder = self.folder_of(name)
         with self._work_folder() as work:
-            (self.folder / name).rename(work / name)
+            folder.rename(work / name)
 
     def remove_stale(self, age: float = STALE) -> list[str]:
         """Remove uploads that nobody went on with for `age` s, and return their names."""

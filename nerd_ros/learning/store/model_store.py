@@ -12,7 +12,7 @@ model that ships with the package is the version `shipped`, active as long as no
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, ExitStack
 from datetime import datetime, timezone
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from nerd_ros.learning.store.fine_tuning_card import FineTuningCard, read_fine_tuning
 from nerd_ros.learning.store.store_files import check_name, NAME, StoreError
 from nerd_ros.learning.store.work_folders import (
-    flush_to_disk, folders, locked, STALE, stale_folders, work_folder)
+    abandoned_folders, flush_to_disk, folders, locked, work_folder)
 from nerd_ros.resources import resource_path, ResourceError, shown
 
 SHIPPED = 'shipped'
@@ -147,8 +147,11 @@ class ModelStore:
     @contextmanager
     def new_folder(self) -> Iterator[Path]:
         """Provide an empty folder to make a model in; it is lost if it is not given to `keep`."""
-        self.remove_stale()
-        with work_folder(self._work) as work:
+        with ExitStack() as stack:
+            with locked(self.folder):   # or another might remove it before it is held
+                self._remove_abandoned()
+                work = stack.enter_context(work_folder(self._work))
+                stack.enter_context(locked(work))
             folder = work / 'model'
             folder.mkdir()
             yield folder
@@ -166,9 +169,14 @@ class ModelStore:
             folder.rename(self.folder / version)
         return version
 
-    def remove_stale(self, age: float = STALE) -> None:
-        """Remove what processes left that were killed, and that has not changed for `age` s."""
-        for name in stale_folders(self._work, age):
+    def remove_abandoned(self) -> None:
+        """Remove what processes left that were killed."""
+        if self._work.is_dir():
+            with locked(self.folder):
+                self._remove_abandoned()
+
+    def _remove_abandoned(self) -> None:
+        for name in abandoned_folders(self._work):
             shutil.rmtree(self._work / name, ignore_errors=True)
 
     def _exists(self, version: str) -> bool:

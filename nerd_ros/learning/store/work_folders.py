@@ -46,12 +46,28 @@ def stale_folders(parent: Path, age: float) -> list[str]:
             if time.time() - _last_change(parent / name) > age]
 
 
+def abandoned_folders(parent: Path) -> list[str]:
+    """Return the names of the folders in `parent` that nobody has `locked`."""
+    return [name for name in sorted(folders(parent, hidden=True)) if not _is_locked(parent / name)]
+
+
 def flush_to_disk(folder: Path) -> None:
     """Let the files in `folder` be on the disk before it is given its name."""
     for path in folder.iterdir():
         if path.is_file():
             with open(path, 'rb') as file:
                 os.fsync(file.fileno())
+
+
+def _is_locked(folder: Path) -> bool:
+    try:
+        with open(folder / '.lock') as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass
+    return False
 
 
 def _last_change(folder: Path) -> float:
