@@ -15,8 +15,9 @@ from std_srvs.srv import SetBool
 from nerd_ros.scene.simulation import Simulation
 
 BAG = 'sys_id_143339'
-LENGTH = 6.0  # of the recording [s]
+LENGTH = 3.0  # of the recording [s]
 HORIZON = 0.5  # [s]
+PACE = 0.5  # of the simulation: half of what a busy machine is late
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,25 @@ def played(recording, listener):
     Times are those of the simulation, so that it matters little how busy the machine is.
     """
     with running_node('solver:=mujoco', 'world:=empty', '-r __ns:=/played',
-                      'start_paused:=true') as node:
+                      'start_paused:=true', f'real_time_factor:={PACE}') as node:
         states = listener.collect(JointState, '/played/joint_states', 5000)
+        # Only the newest: what waits behind other states would tell an old time.
+        newest = listener.collect(JointState, '/played/joint_states', 1)
         publisher = listener.publisher(JointState, '/played/joint_commands')
         listener.call(SetBool, '/played/nerd_sim/pause', SetBool.Request(data=False))
-        wait_for(lambda: states, 'joint states', START_TIMEOUT)
-        begin, end = seconds(states[-1]), time.monotonic() + 10.0 * LENGTH
-        for when, effort in zip(recording.times, recording.efforts):
-            while seconds(states[-1]) < begin + when:
+        wait_for(lambda: newest, 'joint states', START_TIMEOUT)
+        begin, end = seconds(newest[-1]), time.monotonic() + 10.0 * LENGTH / PACE
+
+        def wait_until(moment: float) -> None:
+            while seconds(newest[-1]) < moment:
                 assert time.monotonic() < end, 'the simulation is too slow'
                 time.sleep(0.001)
+
+        for when, effort in zip(recording.times, recording.efforts):
+            wait_until(begin + when)
             publisher.publish(JointState(name=recording.names, effort=effort.tolist()))
-        time.sleep(0.3)
+        last = newest[-1]
+        wait_for(lambda: seconds(states[-1]) > seconds(last) + 0.1, 'the last states')
         assert node.process.poll() is None, node.output
     return states
 
