@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from nerd_ros.arguments import ArgumentError, read_arguments
-from nerd_ros.cli import node_arguments
+from nerd_ros.cli.sim import node_arguments
 import pytest
 
 

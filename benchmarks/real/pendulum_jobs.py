@@ -15,14 +15,16 @@ import torch
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint
 from nerd_ros.learning.bags.recording import BagRecording, read_bag
-from nerd_ros.learning.finetuning.alignment import aligned
+from nerd_ros.learning.finetuning.measured_lead import lead
 from nerd_ros.learning.finetuning.rollouts import Rollouts
 from nerd_ros.learning.finetuning.split import Split
+from nerd_ros.learning.finetuning.teacher_motion import COUNT, TeacherMotion
 from nerd_ros.learning.finetuning.training import BATCH, train
 from nerd_ros.learning.finetuning.windows import HISTORY, Motions
 from nerd_ros.resources import resource_path
 from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.sdf import load_world
+from nerd_ros.scene.teacher import TeacherRollouts
 
 HORIZONS = (0.05, 0.2, 0.5, 1.0)
 EVERY = 0.1
@@ -54,6 +56,10 @@ class PendulumJobs:
         return load_checkpoint(resource_path('models', self._spec.name), self._rollouts.layout)
 
     @cached_property
+    def _teacher(self) -> TeacherRollouts:
+        return TeacherRollouts(self._spec, COUNT)
+
+    @cached_property
     def _recordings(self) -> list[BagRecording]:
         return self.read(pendulum_bags(self._data))
 
@@ -83,14 +89,16 @@ class PendulumJobs:
         if minutes is not None:
             training = _shortened(training, 60.0 * minutes)
         tests = [self._recordings[k] for k in test]
-        parts, about = aligned(Split(tuple(training), tuple(validation), (*tests, *self._slow),
-                                     ''), self._base, self._rollouts)
+        parts, measured_lead = lead(Split(tuple(training), tuple(validation),
+                                          (*tests, *self._slow), ''), self._base, self._rollouts)
         model = train(self._base, *(Motions(part, effort) for part in parts[:2]), self._rollouts,
+                      teacher=TeacherMotion(self._spec, self._teacher, self._base, seed),
                       time_limit=self._time_limit, seed=seed, report=lambda check: None)
         models = {'fine-tuned': model, 'before': self._base}
         return {
             'bags': [recording.name for recording in tests],
-            'seconds': sum(recording.duration for recording in training), **about,
+            'seconds': sum(recording.duration for recording in training),
+            'measured_lead': measured_lead,
             'rms': self._errors(tests, parts.test[:len(tests)], effort, models),
             'slow_bags': [recording.name for recording in self._slow],
             'slow_rms': self._errors(self._slow, parts.test[len(tests):], effort, models)}

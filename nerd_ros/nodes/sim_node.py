@@ -25,13 +25,11 @@ from std_srvs.srv import SetBool, Trigger
 
 from nerd_ros.learning.store.model_store import ModelStore
 from nerd_ros.nodes.commands import CommandSubscriptions, EffortCommands, WARNING_PERIOD
-from nerd_ros.nodes.conversions import robot_description, urdf_tree
 from nerd_ros.nodes.diagnostics import DiagnosticsPublisher
 from nerd_ros.nodes.logs import RosLogHandler
 from nerd_ros.nodes.loop import SimulationLoop
 from nerd_ros.nodes.parameters import declare_parameters, SimParameters
-from nerd_ros.nodes.publishers import (ClockPublisher, JointStatePublisher, MarkerPublisher,
-                                       OdometryPublisher, publish_description, Schedule)
+from nerd_ros.nodes.published_state import PublishedState, RATES
 from nerd_ros.nodes.running_model import RunningModel
 from nerd_ros.nodes.start import start_simulation
 
@@ -69,7 +67,8 @@ class SimNode:
             self._step, simulation.dt, parameters.real_time_factor, parameters.start_paused,
             on_failure=self._report_failure)
         self._finished = threading.Event()
-        self._create_publishers()
+        self._published = PublishedState(node, simulation, parameters)
+        self._diagnostics = DiagnosticsPublisher(node, simulation, self.loop, self._facts)
         self._subscriptions = CommandSubscriptions(node, self.commands)
         node.create_service(Trigger, '~/reset', self._reset)
         node.create_service(SetBool, '~/pause', self._pause)
@@ -113,26 +112,6 @@ class SimNode:
         if self._callbacks.is_alive():
             self._callbacks.join(0.1)
 
-    def _create_publishers(self) -> None:
-        node, simulation, parameters = self.node, self.simulation, self.parameters
-        description = robot_description(simulation.spec.urdf_path)
-        base_frame = parameters.frame_prefix + urdf_tree(description)[0]
-        self._description_publisher = publish_description(node, description)
-        self._clock = ClockPublisher(node)
-        states = [JointStatePublisher(node, simulation, parameters.joint_states_topic)]
-        self._sole_topics = {'/clock', node.resolve_topic_name(parameters.joint_states_topic)}
-        if simulation.layout.floating:
-            states.append(
-                OdometryPublisher(node, simulation, parameters.world_frame, base_frame))
-        self._publishers = {'joint_state_rate': states, 'tf_rate': self._transforms(description),
-                            'marker_rate': []}
-        if simulation.obstacles:
-            self._publishers['marker_rate'].append(
-                MarkerPublisher(node, simulation, parameters.world_frame))
-        self._schedules = {name: Schedule(getattr(parameters, name)) for name in self._publishers}
-        self._due = list(zip(self._schedules.values(), self._publishers.values()))
-        self._diagnostics = DiagnosticsPublisher(node, simulation, self.loop, self._facts)
-
     def _describe(self, model: str) -> dict[str, str]:
         """Return what is simulated, for the diagnostics."""
         facts = {name: value for name, value in asdict(self.parameters).items()
@@ -142,21 +121,6 @@ class SimNode:
 
     def _tell_model(self, model: str) -> None:
         self._facts['model'] = model
-
-    def _transforms(self, description: str) -> list:
-        parameters = self.parameters
-        if parameters.publish_tf == 'none':
-            return []
-        try:
-            from nerd_ros.nodes.transforms import TransformPublisher
-        except ModuleNotFoundError as error:
-            self.node.get_logger().warning(
-                f'no transforms are published: {error.name} is not installed; it comes with a '
-                'ROS 2 desktop, elsewhere `make` builds it')
-            return []
-        return [TransformPublisher(
-            self.node, self.simulation, description, parameters.publish_tf == 'all',
-            parameters.world_frame, parameters.frame_prefix)]
 
     def _learning_servers(self, models: ModelStore) -> list:
         try:
@@ -180,22 +144,15 @@ class SimNode:
         thread.
         """
         simulation, guard_events = self.simulation, self.simulation.guard_events
-        self._publish(self._time_ns)
+        self._published.publish(self._time_ns)
+        if self._viewer is not None:
+            self._viewer.publish()
         if self.commands.latch(simulation.time):
             simulation.set_effort(self.commands.effort)
         simulation.step()
         if simulation.guard_events > guard_events:
             self._go_on_after_guard()
         self._scores.append(simulation.score)
-
-    def _publish(self, time_ns: int) -> None:
-        self._clock.publish(time_ns)
-        for schedule, publishers in self._due:
-            if schedule.due(time_ns):
-                for publisher in publishers:
-                    publisher.publish(time_ns)
-        if self._viewer is not None:
-            self._viewer.publish()
 
     @property
     def _time_ns(self) -> int:
@@ -226,8 +183,8 @@ class SimNode:
             if not hasattr(self.parameters, parameter.name):
                 continue
             setattr(self.parameters, parameter.name, parameter.value)
-            if parameter.name in self._schedules:
-                self._schedules[parameter.name].set_rate(parameter.value)
+            if parameter.name in RATES:
+                self._published.set_rate(parameter.name, parameter.value)
         self.loop.real_time_factor = self.parameters.real_time_factor
         self.commands.set_timeout(
             self.parameters.command_timeout, self.parameters.timeout_reaction)
@@ -235,14 +192,7 @@ class SimNode:
     def _each_second(self) -> None:
         scores, self._scores = self._scores, []
         self._diagnostics.publish(self._time_ns, scores, self._subscriptions.refused)
-        for topic in sorted(self._sole_topics):
-            others = self.node.count_publishers(topic) - 1
-            if others > 0:
-                self._sole_topics.remove(topic)
-                own_name = '' if topic == '/clock' else ', namespace or joint_states_topic'
-                self.node.get_logger().warning(
-                    f'{others} other publisher(s) on {topic}: subscribers get a mixture; stop '
-                    f'one, or start it with another ROS_DOMAIN_ID{own_name}')
+        self._published.warn_of_others()
 
     def _report_failure(self) -> None:
         self.failed = True

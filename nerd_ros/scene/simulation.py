@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from nerd_ros.scene.captured_step import CapturedStep
+from nerd_ros.scene.efforts import Efforts
 from nerd_ros.scene.guard import Guard
 from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
@@ -69,11 +70,7 @@ class Simulation:
         newton_model = self.scene.model
         self._control = newton_model.control()
         self._state, self._new = newton_model.state(), newton_model.state()
-        shape = (num_worlds, self.layout.num_dofs)
-        self._effort = wp.zeros(shape, dtype=float, device=newton_model.device)
-        self._applied = wp.zeros_like(self._effort)
-        self._limits = wp.array(self.layout.effort_limits, dtype=float,
-                                device=newton_model.device)
+        self._efforts = Efforts(self.scene)
         newton.eval_fk(newton_model, self._state.joint_q, self._state.joint_qd, self._state)
         self._initial = newton_model.state()
         self._initial.assign(self._state)
@@ -145,17 +142,17 @@ class Simulation:
         """State and effort as PyTorch tensors, views on any device: see StateTensors."""
         # Imports torch, which the analytic solvers do without.
         from nerd_ros.scene.tensors import StateTensors
-        return StateTensors.of(self._state, self._effort, self.layout)
+        return StateTensors.of(self._state, self._efforts.wanted, self.layout)
 
     @property
     def effort(self) -> np.ndarray:
         """Effort set for the next step, (W, A) [N m, N]."""
-        return self._effort.numpy()
+        return self._efforts.wanted.numpy()
 
     @property
     def applied_effort(self) -> np.ndarray:
         """Effort that acted during the last step, (W, A) [N m, N]."""
-        return self._applied.numpy()
+        return self._efforts.applied.numpy()
 
     @property
     def score(self) -> float:
@@ -173,14 +170,7 @@ class Simulation:
 
         Raises ValueError on a wrong shape or a value that is not finite.
         """
-        values = np.asarray(values, np.float32)
-        if values.shape not in (self._effort.shape, self._effort.shape[1:]):
-            raise ValueError(f'an effort has {self._effort.shape[1]} values, one per joint '
-                             f'({", ".join(self.dof_names)}), not shape {values.shape}.')
-        if not np.isfinite(values).all():
-            raise ValueError('an effort holds values that are not finite.')
-        limits = self.layout.effort_limits
-        self._effort.assign(np.broadcast_to(np.clip(values, -limits, limits), self._effort.shape))
+        self._efforts.set(values)
 
     def step(self, n: int = 1) -> None:
         """Advance all worlds by `n` steps of `dt`; the effort is read once per step."""
@@ -199,7 +189,7 @@ class Simulation:
         mask = self._mask(world_mask)
         for name in ('joint_q', 'joint_qd', 'body_q', 'body_qd'):
             self._write(name, mask, self._rows(getattr(self._initial, name)))
-        self._effort.assign(np.where(mask[:, None], 0.0, self._effort.numpy()))
+        self._efforts.clear(mask)
         if mask.all():
             self.solver = self._chosen
         self._forget(mask)
@@ -296,9 +286,7 @@ class Simulation:
     def _capture(self, solver) -> CapturedStep:
         """Record the step of a solver; the state is as before."""
         def begin():
-            wp.launch(_latch, self._effort.shape, [
-                self._effort, self._limits, self.layout.num_base_dofs, self.scene.qd_stride,
-            ], [self._applied, self._control.joint_f], device=self.scene.model.device)
+            self._efforts.apply(self._control.joint_f)
             if uses_contacts(solver):
                 self._pipeline.collide(self._state, self._contacts)
 
@@ -322,12 +310,3 @@ class Simulation:
         if self.guard == 'analytic':
             self.solver = self._analytic
         self._forget(mask)
-
-
-@wp.kernel
-def _latch(effort: wp.array2d[float], limits: wp.array[float], first_dof: int, qd_stride: int,
-           applied: wp.array2d[float], joint_f: wp.array[float]):
-    world, i = wp.tid()
-    value = wp.clamp(effort[world, i], -limits[i], limits[i])
-    applied[world, i] = value
-    joint_f[world * qd_stride + first_dof + i] = value

@@ -15,12 +15,12 @@ from nerd_ros.learning.bags.bag_topics import Topics
 from nerd_ros.learning.bags.recording import BagRecording, Segment
 from nerd_ros.learning.evaluation.free_running import free_run
 from nerd_ros.learning.finetuning import training
-from nerd_ros.learning.finetuning.alignment import (
-    align_commands, best_lead, lead_measured, usual_latency)
 from nerd_ros.learning.finetuning.comparison import AFTER, ANALYTIC, BEFORE, compare, HOLD
 from nerd_ros.learning.finetuning.gate import judge
+from nerd_ros.learning.finetuning.measured_lead import best_lead, lead_measured
 from nerd_ros.learning.finetuning.rollouts import differences, Rollouts
 from nerd_ros.learning.finetuning.split import split
+from nerd_ros.learning.finetuning.teacher_motion import TeacherMotion
 from nerd_ros.learning.finetuning.training import train, with_residual
 from nerd_ros.learning.finetuning.windows import HISTORY, Motions
 from nerd_ros.learning.training.validation import Validation
@@ -110,21 +110,6 @@ def test_effort_that_was_not_recorded(recordings):
         Motions([recording('bag_x', 0.005, blind)], 'commanded')
 
 
-def test_commands_are_moved_to_the_usual_latency(recordings):
-    """That of the coarse recording is not told, nor moved."""
-    told = [replace(one, latency=latency, rates=(rate, rate)) for one, latency, rate in zip(
-        recordings, ((0.01, None), (0.01, 0.02), (0.03, 0.02), (0.2, 0.2)), (200, 500, 500, 33))]
-    usual = usual_latency(told)
-    assert usual == pytest.approx((0.01, 0.02))
-    moved, notes = align_commands(told, usual)
-    before, after = (np.array([one.segments[0].effort_command for one in some])
-                     for some in (told, moved))
-    np.testing.assert_array_equal(after[[0, 1, 3]], before[[0, 1, 3]])
-    np.testing.assert_array_equal(after[2, 4:, 0], before[2, :-4, 0])
-    np.testing.assert_array_equal(after[2, :, 1], before[2, :, 1])
-    assert notes == ['bag_2: commands are moved by 20, 0 ms, to the usual latency']
-
-
 def test_the_lead_of_measured_effort_is_found(base, rollouts, recordings):
     """Recordings hold it when it acts; here it is measured 10 ms late."""
     assert best_lead(base, recordings, rollouts) == 0.0
@@ -162,12 +147,44 @@ def test_rotations_differ_by_the_angle_between_them():
     torch.testing.assert_close(differences(layout, turned, pose), expected)
 
 
+@torch.no_grad()
+def test_mirrored_motion_is_that_of_the_mirrored_robot(rollouts, base, recordings):
+    """The model has learned it from a teacher that is symmetric."""
+    windows = Motions(recordings[:2], 'commanded').cut(20, 50, 20)
+    chosen = torch.arange(len(windows.length)) % 2 == 0
+    mirrored = windows.mirrored(chosen)
+    torch.testing.assert_close(mirrored.joint_qd[1::2], windows.joint_qd[1::2])
+    motion, other = (rollouts.run(base, some, 20) for some in (windows, mirrored))
+    torch.testing.assert_close(other[0::2], -motion[0::2], atol=0.02, rtol=0.0)
+    torch.testing.assert_close(other[1::2], motion[1::2])
+
+
+def test_a_world_may_break_the_symmetry(spec):
+    assert Rollouts(spec, load_world('empty'), 1).mirror_symmetric
+    assert not Rollouts(spec, load_world('obstacles'), 1).mirror_symmetric
+
+
+@torch.no_grad()
+def test_the_motion_of_the_teacher_is_known_to_the_base(spec, teacher, base):
+    """By definition the loss of the base is 1 on average; a model that is off has more."""
+    motion, worse = TeacherMotion(spec, teacher, base, 0), with_residual(base)
+    torch.nn.init.normal_(worse.residual.out.weight, std=0.5)
+    assert np.mean([motion(base).item() for _ in range(20)]) == pytest.approx(1.0, rel=0.2)
+    assert motion(worse).item() > 5.0
+
+
 @pytest.fixture(scope='module')
-def trained(base, rollouts, recordings):
+def teacher(spec):
+    return TeacherRollouts(spec, Validation.count)
+
+
+@pytest.fixture(scope='module')
+def trained(base, rollouts, recordings, spec, teacher):
     """Model after a short training, and what it reported."""
     parts, checks = split(recordings, 0), []
     model = train(base, *(Motions(part, 'commanded') for part in parts[:2]), rollouts,
-                  time_limit=40.0, seed=0, report=checks.append)
+                  teacher=TeacherMotion(spec, teacher, base, 0), time_limit=40.0, seed=0,
+                  report=checks.append)
     return model, checks
 
 
@@ -195,13 +212,25 @@ def test_a_model_on_disk_is_the_same(trained, base, rollouts, recordings, tmp_pa
     assert loaded.residual.out.weight.abs().max() > 0
 
 
-def test_the_teacher_is_not_forgotten_altogether(trained, base, spec):
+def test_the_teacher_is_not_forgotten(trained, base, spec, teacher):
     """Passive motion of 2 s stays near; a model without any knowledge is off by 1 rad."""
-    teacher = TeacherRollouts(spec, Validation.count)
     before, after = (Validation(spec, teacher, model).check(model).free_running
                      for model in (base, trained[0]))
     assert after['passive_without_ground'] < before['passive_without_ground'] + 0.4
     assert after['passive_with_ground'] < before['passive_with_ground'] + 0.4
+
+
+@pytest.mark.filterwarnings('error::RuntimeWarning')
+def test_recordings_that_are_too_short_for_a_horizon_are_left_out(spec, rollouts, recordings):
+    short = recording('short', spec.dt, Segment(*(
+        values[:round(0.6 / spec.dt)] for values in vars(recordings[0].segments[0]).values())))
+    both, alone = (compare(spec, load_world('empty'), some, 'commanded', {}, rollouts)
+                   for some in ((recordings[1], short), (short,)))
+    rms, mean = both.rms(HOLD), both.mean_rms(HOLD)
+    assert np.isfinite(mean).all()
+    np.testing.assert_allclose(mean[:3], rms[:, :3].mean(0))
+    np.testing.assert_array_equal(mean[3], rms[0, 3])
+    assert np.isfinite(alone.mean_rms(HOLD)[:3]).all() and np.isnan(alone.mean_rms(HOLD)[3]).all()
 
 
 def test_motion_that_is_no_number_counts_as_far(trained, base, spec, rollouts, recordings):
@@ -224,5 +253,5 @@ def test_the_time_limit_is_kept(base, rollouts, recordings, monkeypatch):
     monkeypatch.setattr(training, 'CHECKS', 1)
     checks = []
     train(base, *(Motions(recordings[k:k + 1], 'commanded') for k in range(2)), rollouts,
-          time_limit=1.0, seed=0, report=checks.append)
+          teacher=None, time_limit=1.0, seed=0, report=checks.append)
     assert checks[-1].done == 1.0 and len(checks) < 20

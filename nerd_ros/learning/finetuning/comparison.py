@@ -65,16 +65,28 @@ class Comparison:
         rows = [round(horizon / self.layout.dt) for horizon in HORIZONS]
         squares = np.square(self.errors(solver)[:, rows])
         source = self.windows.source.numpy()
-        return np.stack([_root_mean(squares[source == bag]) for bag in range(len(self.bags))])
+        return np.sqrt(np.stack([mean_of_known(squares[source == bag], 0)
+                                 for bag in range(len(self.bags))]))
+
+    def mean_rms(self, solver: str) -> np.ndarray:
+        """Mean of `rms` over the recordings that are as long (horizons, K); NaN where none is."""
+        return mean_of_known(self.rms(solver), 0)
 
     def error(self, solver: str) -> float:
         """Mean of `rms` over recordings, horizons and quantities [rad, m]."""
-        return float(np.nanmean(self.rms(solver)))
+        return float(mean_of_known(self.rms(solver)))
 
     def ratio(self, solver: str, to: str) -> float:
         """Mean over recordings, horizons and quantities of the ratio of two `rms`."""
         reference = self.rms(to)
-        return float(np.nanmean(self.rms(solver) / np.where(reference > 0, reference, np.nan)))
+        return float(mean_of_known(
+            self.rms(solver) / np.where(reference > 0, reference, np.nan)))
+
+
+def mean_of_known(values: np.ndarray, axis=None) -> np.ndarray:
+    """Mean of what is not NaN, as numpy.nanmean; NaN where nothing is, without a warning."""
+    count = (~np.isnan(values)).sum(axis)
+    return np.where(count, np.nansum(values, axis) / np.maximum(count, 1), np.nan)
 
 
 def compare(spec: RobotSpec, world: World, recordings: Sequence[BagRecording], effort: str,
@@ -106,9 +118,3 @@ def _padded(motion: np.ndarray, steps: int) -> np.ndarray:
     """Repeat the last state until there are `steps`."""
     missing = steps + 1 - motion.shape[1]
     return np.concatenate([motion, np.repeat(motion[:, -1:], missing, axis=1)], axis=1)
-
-
-def _root_mean(squares: np.ndarray) -> np.ndarray:
-    """Root of the mean over the first axis of what is known; NaN where nothing is."""
-    count = (~np.isnan(squares)).sum(0)
-    return np.where(count, np.sqrt(np.nansum(squares, 0) / np.maximum(count, 1)), np.nan)

@@ -14,14 +14,15 @@ from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning.bags.bag_topics import Topics
 from nerd_ros.learning.bags.recording import BagRecording, read_bag
 from nerd_ros.learning.data.sampling import check_seed
-from nerd_ros.learning.finetuning.alignment import aligned
 from nerd_ros.learning.finetuning.comparison import (
     AFTER, ANALYTIC, BEFORE, compare, Comparison, HOLD)
 from nerd_ros.learning.finetuning.gate import judge
+from nerd_ros.learning.finetuning.measured_lead import lead
 from nerd_ros.learning.finetuning.progress import Outcome, Progress
 from nerd_ros.learning.finetuning.report import write_report
 from nerd_ros.learning.finetuning.rollouts import Rollouts
 from nerd_ros.learning.finetuning.split import split, Split
+from nerd_ros.learning.finetuning.teacher_motion import COUNT, TeacherMotion
 from nerd_ros.learning.finetuning.training import BATCH, Check, train
 from nerd_ros.learning.finetuning.windows import EFFORTS, have_effort, Motions
 from nerd_ros.learning.training.validation import Validation
@@ -103,20 +104,23 @@ def finetune_recordings(spec: RobotSpec, recordings: Sequence[BagRecording], out
         report(Progress('training', fraction, spent * (1.0 / fraction - 1.0), check.loss,
                         check.error))
 
-    parts, alignment = aligned(split(recordings, seed), before, rollouts)
-    after = train(before, *(Motions(part, effort) for part in parts[:2]), rollouts,
-                  time_limit=time_limit, seed=seed, report=trained)
+    parts, measured_lead = lead(split(recordings, seed), before, rollouts)
+    training, validation = (Motions(part, effort) for part in parts[:2])
+    teacher = TeacherRollouts(spec, COUNT)
+    after = train(before, training, validation, rollouts, time_limit=time_limit, seed=seed,
+                  teacher=TeacherMotion(spec, teacher, before, seed) if spec.sampling else None,
+                  report=trained)
     spent = monotonic() - started
     report(Progress('evaluating', _TRAINED, spent * (1.0 / _TRAINED - 1.0)))
     models = {AFTER: after, BEFORE: before}
     comparisons = {kind: compare(spec, place, parts.test, kind, models, rollouts)
                    for kind in EFFORTS if have_effort(parts.test, kind)}
     chosen = comparisons[effort]
-    verdict = judge(chosen, *_teacher_errors(spec, before, after))
+    verdict = judge(chosen, *_teacher_errors(spec, teacher, before, after))
     outcome = Outcome(*verdict, *(chosen.error(solver)
                                   for solver in (BEFORE, AFTER, ANALYTIC, HOLD)))
-    card = _card(spec, parts, alignment, before, base_name or str(base or 'shipped'), effort, seed,
-                 command, comparisons, outcome)
+    card = _card(spec, parts, measured_lead, before, base_name or str(base or 'shipped'), effort,
+                 seed, command, comparisons, outcome)
     save_checkpoint(out, after, card)
     write_report(out / REPORT, spec, parts, comparisons, card)
     _write(out / OUTCOME, json.dumps(outcome._asdict()))
@@ -129,19 +133,19 @@ def load_outcome(folder: Path) -> Outcome:
     return Outcome(**json.loads((folder / OUTCOME).read_text()))
 
 
-def _teacher_errors(spec: RobotSpec, before: NerdModel, after: NerdModel):
+def _teacher_errors(spec: RobotSpec, teacher: TeacherRollouts, before: NerdModel,
+                    after: NerdModel):
     """Return the errors of both models on the teacher's motion, None where there is none."""
     if spec.evaluation is None:
         return None, None
-    teacher = TeacherRollouts(spec, Validation.count)
     return [Validation(spec, teacher, model).check(model).score for model in (before, after)]
 
 
-def _card(spec: RobotSpec, parts: Split, alignment: dict, before: NerdModel, base: str,
+def _card(spec: RobotSpec, parts: Split, measured_lead: float | None, before: NerdModel, base: str,
           effort: str, seed: int, command: str, comparisons: dict[str, Comparison],
           outcome: Outcome) -> dict:
     """Return what the model card says beside layout and network."""
-    figures = {kind: {solver: _rounded(comparison.rms(solver).mean(0).tolist())
+    figures = {kind: {solver: _rounded(comparison.mean_rms(solver).tolist())
                       for solver in comparison.motion}
                for kind, comparison in comparisons.items()}
     return {
@@ -152,7 +156,7 @@ def _card(spec: RobotSpec, parts: Split, alignment: dict, before: NerdModel, bas
                      for kind, part in zip(_PARTS, parts[:3])},
             'seconds': {kind: round(sum(recording.duration for recording in part), 1)
                         for kind, part in zip(_PARTS, parts[:3])},
-            **alignment, 'better': outcome.better, 'reason': outcome.reason,
+            'measured_lead': measured_lead, 'better': outcome.better, 'reason': outcome.reason,
             'error': _rounded({'before': outcome.error_before, 'after': outcome.error_after,
                                'analytic': outcome.error_analytic, 'hold': outcome.error_hold}),
             'rms': figures},

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 import numpy as np
 
 from nerd_ros.learning.finetuning.comparison import (
-    AFTER, ANALYTIC, BEFORE, Comparison, HOLD, HORIZONS)
+    AFTER, ANALYTIC, BEFORE, Comparison, HOLD, HORIZONS, mean_of_known)
 from nerd_ros.learning.finetuning.report_plots import draw, MEASURED, STYLES
 from nerd_ros.learning.finetuning.split import Split
 from nerd_ros.learning.report import duration, number
@@ -50,8 +50,8 @@ def write_report(path: Path, spec: RobotSpec, parts: Split, comparisons: dict[st
     Write one HTML page that needs nothing else, whole or not at all.
 
     `comparisons` are by effort; that which the model was trained for is drawn. Section
-    `fine_tuning` of `card` says how it was trained (effort, base, alignment) and judged (better,
-    reason).
+    `fine_tuning` of `card` says how it was trained (effort, base, measured_lead) and judged
+    (better, reason).
     """
     about = card['fine_tuning']
     chosen = comparisons[about['effort']]
@@ -65,8 +65,8 @@ def write_report(path: Path, spec: RobotSpec, parts: Split, comparisons: dict[st
         reason=about['reason'][:1].upper() + about['reason'][1:],
         solvers=_SOLVERS, measured=MEASURED, styles=STYLES, horizons=HORIZONS,
         unit=' or '.join(sorted({quantity.unit for quantity in chosen.quantities})),
-        means={solver: float(_mean(chosen.rms(solver))) for solver in _SOLVERS},
-        ratio=float(_mean(_ratios(chosen, BEFORE))),
+        means={solver: float(mean_of_known(chosen.rms(solver))) for solver in _SOLVERS},
+        ratio=float(mean_of_known(_ratios(chosen, BEFORE))),
         tables={effort: _quantity_errors(comparisons[effort]) for effort in efforts},
         bags=_bag_errors(chosen), pictures=draw(chosen))
     part = path.with_name(f'.{path.name}')
@@ -81,8 +81,8 @@ def _named(parts: Split) -> dict:
 
 def _quantity_errors(comparison: Comparison) -> list[_QuantityErrors]:
     """Return means over recordings, quantity by quantity."""
-    errors = {solver: _mean(comparison.rms(solver), 0) for solver in _SOLVERS}
-    ratios = {to: _mean(_ratios(comparison, to), 0) for to in (BEFORE, ANALYTIC)}
+    errors = {solver: comparison.mean_rms(solver) for solver in _SOLVERS}
+    ratios = {to: mean_of_known(_ratios(comparison, to), 0) for to in (BEFORE, ANALYTIC)}
     return [_QuantityErrors(f'{quantity.name} [{quantity.unit}]',
                             tuple(_Row(name, tuple(rms[:, k])) for name, rms in errors.items()),
                             tuple(_Row(name, tuple(to[:, k])) for name, to in ratios.items()))
@@ -91,8 +91,8 @@ def _quantity_errors(comparison: Comparison) -> list[_QuantityErrors]:
 
 def _bag_errors(comparison: Comparison) -> list[_BagErrors]:
     """Return means over horizons and quantities, recording by recording."""
-    errors = [_mean(comparison.rms(solver), (1, 2)) for solver in _SOLVERS]
-    ratios = _mean(_ratios(comparison, BEFORE), (1, 2))
+    errors = [mean_of_known(comparison.rms(solver), (1, 2)) for solver in _SOLVERS]
+    ratios = mean_of_known(_ratios(comparison, BEFORE), (1, 2))
     windows = np.bincount(comparison.windows.source.numpy(), minlength=len(comparison.bags))
     return [_BagErrors(name, int(windows[k]), tuple(rms[k] for rms in errors), ratios[k])
             for k, name in enumerate(comparison.bags)]
@@ -102,11 +102,6 @@ def _ratios(comparison: Comparison, to: str) -> np.ndarray:
     """Errors of the new model in those of another (N, horizons, K); NaN where there are none."""
     reference = comparison.rms(to)
     return comparison.rms(AFTER) / np.where(reference > 0.0, reference, np.nan)
-
-
-def _mean(values: np.ndarray, axis=None) -> np.ndarray:
-    """Mean of what is known; NaN where nothing is, without a warning."""
-    return np.ma.filled(np.ma.array(values, mask=np.isnan(values)).mean(axis), np.nan)
 
 
 def _ratio(value: float) -> str:

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 import math
 from time import monotonic
 from typing import NamedTuple
@@ -14,19 +14,13 @@ from torch import Tensor
 
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning.finetuning.rollouts import differences, Rollouts
+from nerd_ros.learning.finetuning.teacher_motion import TeacherMotion
 from nerd_ros.learning.finetuning.windows import HISTORY, Motions, Windows
 
 WIDTH = 96
-STEPS, BATCH, WEIGHT_DECAY, MAX_NORM = 600, 64, 1e-2, 1.0
-# Learning rates of the residual, and of the network that learned from the teacher, which takes
-# small steps so that it keeps what it knows.
-RATE, NETWORK_RATE = 4e-3, 4e-4
-# Length of the free motion [s] that is learned from.
-HORIZON = 0.2
+BATCH, WEIGHT_DECAY, MAX_NORM = 64, 1e-2, 1.0
 # Times [s] after which free motion is compared to select the model.
 HORIZONS = (0.05, 0.2, 0.5)
-# Share of the windows that start without history, as a simulation does after a reset.
-FORGET = 0.1
 AVERAGE_DECAY = 0.99
 # Number of checks, evenly spread.
 CHECKS = 6
@@ -34,6 +28,30 @@ CHECKS = 6
 WINDOWS = 512
 # Errors below this share of a typical one count as none: they are noise.
 _SMALL = 0.05
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """
+    How a model learns from recordings.
+
+    Attributes:
+        steps: batches, at most.
+        rate: learning rate of the residual.
+        network_rate: that of the network that learned from the teacher, which takes small steps
+            so that it keeps what it knows.
+        horizon: length of the free motion that is learned from [s].
+        forget: share of the windows that start without history, as a simulation does after a
+            reset.
+        teacher_weight: of the teacher's motion, see `TeacherMotion`, beside the recordings.
+    """
+
+    steps: int = 600
+    rate: float = 4e-3
+    network_rate: float = 4e-4
+    horizon: float = 0.2
+    forget: float = 0.1
+    teacher_weight: float = 0.05
 
 
 class Check(NamedTuple):
@@ -53,17 +71,19 @@ def with_residual(base: NerdModel, width: int = WIDTH) -> NerdModel:
 
 
 def train(base: NerdModel, training: Motions, validation: Motions, rollouts: Rollouts, *,
-          time_limit: float, seed: int, report: Callable[[Check], None]) -> NerdModel:
+          time_limit: float, seed: int, report: Callable[[Check], None],
+          teacher: TeacherMotion | None = None, recipe: Recipe = Recipe()) -> NerdModel:
     """
     Return the model, `base` with a residual, that ran best through the validation recordings.
 
-    At most STEPS batches, fewer where `time_limit` [s] ends them; the schedule ends with either.
-    The loss is the distance of free motion from the recording, each component and step in units of
-    the distance of `base`.
+    At most `recipe.steps` batches, fewer where `time_limit` [s] ends them; the schedule ends with
+    either. The loss is the distance of free motion from the recording, each component and step in
+    units of the distance of `base`; the motion of the `teacher`, where it is known, is mixed in,
+    and a robot that is its own mirror image learns from both.
     """
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    steps = round(HORIZON / base.layout.dt)
+    steps = round(recipe.horizon / base.layout.dt)
     model = with_residual(base).requires_grad_(True)
     if not base.residual:
         model.residual.fit_inputs(_tokens(model, training, rollouts, generator))
@@ -72,18 +92,23 @@ def train(base: NerdModel, training: Motions, validation: Motions, rollouts: Rol
     starts = training.starts(min(steps, int(training.room.max())))
     scale = _scale(base, training, rollouts, starts, steps, generator)
     best, average = _Best(model, base, validation, rollouts), copy.deepcopy(model)
-    optimiser, schedule = _optimiser(model)
+    optimiser, schedule = _optimiser(model, recipe)
     begin, checked, recent = monotonic(), 0, []
-    for step in range(STEPS):
-        done = max(step / STEPS, (monotonic() - begin) / time_limit)
+    for step in range(recipe.steps):
+        done = max(step / recipe.steps, (monotonic() - begin) / time_limit)
         if done >= 1.0:
             break
         schedule(step, done)
         chosen = starts[torch.randint(len(starts), (BATCH,), generator=generator)]
-        windows = training.at(chosen, steps, torch.rand(BATCH, generator=generator) < FORGET)
+        forget, mirror = torch.rand(2, BATCH, generator=generator)
+        windows = training.at(chosen, steps, forget < recipe.forget)
+        if rollouts.mirror_symmetric:
+            windows = windows.mirrored(mirror < 0.5)
         loss = _loss(model, rollouts, windows, steps, scale)
         optimiser.zero_grad()
         loss.backward()
+        if teacher is not None and recipe.teacher_weight:
+            (recipe.teacher_weight * teacher(model)).backward()
         size = torch.nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
         if not size.isfinite():   # motion that ran away teaches nothing
             continue
@@ -170,12 +195,12 @@ def _tokens(model: NerdModel, motions: Motions, rollouts: Rollouts,
     return model.normalise(torch.cat(parts))
 
 
-def _optimiser(model: NerdModel):
+def _optimiser(model: NerdModel, recipe: Recipe):
     """Return AdamW, and a function that sets its rates for a step and the share that is done."""
     residual = list(model.residual.parameters())
     others = {id(p) for p in residual}
-    groups = [(RATE, WEIGHT_DECAY, residual),
-              (NETWORK_RATE, 0.0, [p for p in model.parameters() if id(p) not in others])]
+    groups = [(recipe.rate, WEIGHT_DECAY, residual),
+              (recipe.network_rate, 0.0, [p for p in model.parameters() if id(p) not in others])]
     optimiser = torch.optim.AdamW([{'params': params, 'lr': rate, 'weight_decay': decay}
                                    for rate, decay, params in groups])
 
