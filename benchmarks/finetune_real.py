@@ -15,6 +15,8 @@ done again, so that the same command goes on where it was stopped. `--only` pick
   to the identified model started from the recorded velocity, as the protocol of the yardstick has
   it, and started and driven like the learned model.
 - curve: the same for less to learn from.
+- forgetting: the same for ways to keep what the model knows of its teacher, with the distance from
+  the teacher in free motion.
 - partial: the same where the bags to learn from lack something.
 - cube: mean error of position and rotation over whole tosses, as a ratio to MuJoCo with a contact
   that is tuned on the tosses to learn from.
@@ -22,6 +24,7 @@ done again, so that the same command goes on where it was stopped. `--only` pick
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 import json
 from pathlib import Path
 import sys
@@ -36,9 +39,10 @@ from real.pendulum_jobs import HORIZONS, PendulumJobs
 from real.recordings import DATA, DataError, interval
 import torch
 
+from nerd_ros.learning.finetuning.training import Recipe
 from nerd_ros.learning.finetuning.windows import EFFORTS
 
-PARTS = ('pendulum', 'curve', 'partial', 'cube')
+PARTS = ('pendulum', 'curve', 'forgetting', 'partial', 'cube')
 # Upper bounds: ratio to the identified model after so many seconds, and to the tuned contact.
 PENDULUM_BOUNDS = {0.05: 1.0, 0.2: 0.4, 0.5: 0.45}
 CUBE_BOUND = 0.7
@@ -80,6 +84,8 @@ def main() -> int:
             missed += pendulum(jobs, results, arguments)
         if 'curve' in arguments.only:
             curve(jobs, results, arguments)
+        if 'forgetting' in arguments.only:
+            forgetting(jobs, results)
         if 'partial' in arguments.only:
             partial(jobs, results, arguments)
         if 'cube' in arguments.only:
@@ -150,6 +156,28 @@ def curve(jobs: PendulumJobs, results: Results, arguments) -> None:
         values = bag_ratios(runs, 'fine-tuned', IDENTIFIED)
         print_row(f'{known:.1f}' + ('' if minutes else ' (all)'),
                   *(with_interval(column) for column in values.T))
+    print()
+
+
+def forgetting(jobs: PendulumJobs, results: Results) -> None:
+    """Print what it costs to keep what the model knows of its teacher."""
+    print('double pendulum, commanded torque, first fold: ratio to the identified model, and mean '
+          'distance from the teacher in free motion\n')
+    print_row('', *(f'{1e3 * horizon:.0f} ms' for horizon in HORIZONS), 'from the teacher [rad]')
+    print_row(*['---'] * (2 + len(HORIZONS)))
+    recipe = Recipe()
+    for name, options in {
+            'small steps of the network': {},
+            'the network as it is': {'recipe': replace(recipe, network_rate=0.0)},
+            'large steps of the network': {'recipe': replace(recipe, network_rate=recipe.rate)},
+            'small steps, a little of the teacher': {'teacher_weight': 0.01},
+            'small steps, more of the teacher': {'teacher_weight': 0.05}}.items():
+        file = f'forgetting_{name.replace(" ", "_").replace(",", "")}' if options else (
+            'pendulum_commanded')
+        run = results.get(f'{file}_0_0', lambda: jobs.run(0, 0, 'commanded', **options))
+        values = bag_ratios([[run]], 'fine-tuned', IDENTIFIED)
+        print_row(name, *(with_interval(column) for column in values.T),
+                  f'{run["teacher_error"]:.2f}')
     print()
 
 

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests share."""
 
+import logging
 import os
 from pathlib import Path
 import random
+import sys
 import tempfile
+from typing import NamedTuple
 
 import pytest
 
@@ -31,3 +34,33 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip('the recordings in ../shared/data are not there')
     return path
+
+
+class Ended(NamedTuple):
+    """What a command came to."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def nerd_ros(monkeypatch, capfd):
+    """Return a function that runs `nerd-ros` with arguments, in this process, as it has Newton."""
+    from nerd_ros.cli import main
+
+    def run(*words) -> Ended:
+        monkeypatch.setattr(sys, 'argv', ['nerd-ros', *map(str, words)])
+        capfd.readouterr()
+        # As in a process of its own, where nobody else takes warnings.
+        logging.getLogger().addHandler(logging.lastResort)
+        try:
+            with pytest.raises(SystemExit) as end:
+                main()
+        finally:
+            logging.getLogger().removeHandler(logging.lastResort)
+        code = end.value.code
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+        return Ended(1 if isinstance(code, str) else code or 0, *capfd.readouterr())
+    return run

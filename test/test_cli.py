@@ -11,8 +11,8 @@ from nerd_ros.cli.sim import node_arguments
 import pytest
 
 
-def nerd_ros(*words: str) -> subprocess.CompletedProcess:
-    """Run `nerd-ros`."""
+def in_its_own_process(*words: str) -> subprocess.CompletedProcess:
+    """Run `nerd-ros` as a user does."""
     return subprocess.run([sys.executable, '-m', 'nerd_ros.cli', *words], capture_output=True,
                           text=True, timeout=120)
 
@@ -54,7 +54,7 @@ def test_help_needs_no_heavy_library():
     code = ('import sys, nerd_ros.cli; '
             'print({"torch", "newton", "warp", "numba", "rclpy"} & set(sys.modules))')
     assert subprocess.check_output([sys.executable, '-c', code], text=True) == 'set()\n'
-    result = nerd_ros('--help')
+    result = in_its_own_process('--help')
     assert result.returncode == 0
     for command in ('generate', 'train', 'evaluate', 'sim'):
         assert command in result.stdout
@@ -74,20 +74,27 @@ def test_help_needs_no_heavy_library():
     (('models', '--store', '/x', 'list'), 'nerd-ros models list --help'),
     (('models', 'activate', 'shipped', '--namespace', '1st'), '--namespace 1st is not possible'),
 ])
-def test_errors_are_one_sentence(words, message):
-    result = nerd_ros(*words)
+def test_errors_are_one_sentence(nerd_ros, words, message):
+    check_error(nerd_ros(*words), message)
+
+
+def test_an_error_of_a_process_is_one_sentence():
+    check_error(in_its_own_process('generate', '--robot', 'nobody'), 'no nobody.yaml among')
+
+
+def check_error(result, message):
     assert result.returncode == 1
     line, = result.stderr.splitlines()
     assert line.startswith('nerd-ros: ') and message in line
 
 
-def test_a_refused_training_leaves_no_folder(tmp_path):
+def test_a_refused_training_leaves_no_folder(nerd_ros, tmp_path):
     result = nerd_ros('train', '--data', 'gone.h5', '--output', str(tmp_path / 'runs' / 'x'))
     assert result.returncode == 1 and 'gone.h5: no such' in result.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_bags_are_listed_and_removed(tmp_path):
+def test_bags_are_listed_and_removed(nerd_ros, tmp_path):
     bag = tmp_path / 'double_pendulum' / 'bags' / 'swing'
     bag.mkdir(parents=True)
     (bag / 'swing.mcap').write_bytes(b'0' * 1_500_000)
@@ -98,7 +105,7 @@ def test_bags_are_listed_and_removed(tmp_path):
     assert not bag.exists()
 
 
-def test_pictures_go_to_the_folder_of_results(monkeypatch):
+def test_pictures_go_to_the_folder_of_results(nerd_ros, monkeypatch):
     monkeypatch.setenv('COLUMNS', '200')
     assert 'Folder of the picture. [default: runs]' in nerd_ros('evaluate', '--help').stdout
 
@@ -115,6 +122,6 @@ while :; do sleep 0.1; done
     rviz.chmod(0o755)
     monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
     # Which ends by itself; its output ends when RViz lets go of it.
-    result = nerd_ros('sim', 'rviz:=true', 'gui:=false', 'robot:=nobody')
+    result = in_its_own_process('sim', 'rviz:=true', 'gui:=false', 'robot:=nobody')
     assert result.returncode == 1 and 'nobody' in result.stdout + result.stderr
     assert events.read_text() == 'started\nended\n'

@@ -10,13 +10,19 @@ from real import cube_tosses, identified_pendulum
 from real.identified_pendulum import acceleration, IDENTIFIED, mass_matrix, simulate
 from real.pendulum_bags import kind_of, KINDS, pendulum_bags, SLOW_KINDS, with_recorded_velocity
 from real.recordings import data_path, DataError, folds, interval, split_rows
+from real.teacher_motion import TeacherMotion
 from real.tuned_cube import Contact, CubeSimulation, tune
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
+import torch
 
+from nerd_ros.dynamics.checkpoint import load_checkpoint
 from nerd_ros.learning.bags.recording import read_bag
+from nerd_ros.learning.finetuning.training import with_residual
+from nerd_ros.resources import resource_path
 from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.scene import build_scene
+from nerd_ros.scene.teacher import TeacherRollouts
 from nerd_ros.scene.world import World
 
 
@@ -177,3 +183,15 @@ def test_identified_model_follows_recordings_as_published(shared_data):
     error = motion[:, -1] - segment.joint_q[starts + steps]
     rms = np.sqrt(np.mean(np.square(error), axis=0))
     assert rms == pytest.approx([0.039, 0.059], rel=0.4)
+
+
+@torch.no_grad()
+def test_the_motion_of_the_teacher_is_known_to_the_base():
+    """By definition the loss of the base is 1 on average; a model that is off has more."""
+    spec = RobotSpec.load('double_pendulum')
+    teacher = TeacherRollouts(spec, 64)
+    base = load_checkpoint(resource_path('models', spec.name), teacher.layout)
+    motion, worse = TeacherMotion(spec, teacher, base, 0), with_residual(base)
+    torch.nn.init.normal_(worse.residual.out.weight, std=0.5)
+    assert np.mean([motion(base).item() for _ in range(20)]) == pytest.approx(1.0, rel=0.2)
+    assert motion(worse).item() > 5.0

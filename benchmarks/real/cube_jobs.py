@@ -15,13 +15,11 @@ import torch
 from nerd_ros.dynamics.checkpoint import load_checkpoint
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning.finetuning.rollouts import Rollouts
-from nerd_ros.learning.finetuning.teacher_motion import COUNT, TeacherMotion
 from nerd_ros.learning.finetuning.training import BATCH, train
 from nerd_ros.learning.finetuning.windows import Motions
 from nerd_ros.resources import resource_path
 from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.sdf import load_world
-from nerd_ros.scene.teacher import TeacherRollouts
 
 VALIDATION = 0.1
 """Share of the tosses to learn from that select the model."""
@@ -60,8 +58,7 @@ class CubeJobs:
             Motions(recordings(self._tosses.take(np.sort(part))), 'commanded')
             for part in np.split(rest, [count]))
         begin = monotonic()
-        teacher = TeacherMotion(self._spec, TeacherRollouts(self._spec, COUNT), self._base, seed)
-        model = train(self._base, training, validation, self._rollouts, teacher=teacher,
+        model = train(self._base, training, validation, self._rollouts,
                       time_limit=self._time_limit, seed=seed, report=lambda check: None)
         seconds, tosses = monotonic() - begin, self._tosses.take(test)
         return {'tosses': list(tosses.names), 'training_seconds': seconds, 'errors': {

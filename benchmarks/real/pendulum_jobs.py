@@ -11,6 +11,7 @@ import numpy as np
 from real.identified_pendulum import simulate
 from real.pendulum_bags import kind_of, pendulum_bags, SLOW_KINDS, with_recorded_velocity
 from real.recordings import folds, split_rows
+from real.teacher_motion import COUNT, TeacherMotion
 import torch
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint
@@ -18,9 +19,9 @@ from nerd_ros.learning.bags.recording import BagRecording, read_bag
 from nerd_ros.learning.finetuning.measured_lead import lead
 from nerd_ros.learning.finetuning.rollouts import Rollouts
 from nerd_ros.learning.finetuning.split import Split
-from nerd_ros.learning.finetuning.teacher_motion import COUNT, TeacherMotion
-from nerd_ros.learning.finetuning.training import BATCH, train
+from nerd_ros.learning.finetuning.training import BATCH, Recipe, train
 from nerd_ros.learning.finetuning.windows import HISTORY, Motions
+from nerd_ros.learning.training.validation import Validation
 from nerd_ros.resources import resource_path
 from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.sdf import load_world
@@ -72,12 +73,14 @@ class PendulumJobs:
         return [read_bag(bag, self._rollouts.layout) for bag in bags]
 
     def run(self, fold: int, seed: int, effort: str, minutes: float | None = None,
-            degraded: Sequence[BagRecording] | None = None) -> dict:
+            degraded: Sequence[BagRecording] | None = None, recipe: Recipe = Recipe(),
+            teacher_weight: float = 0.0) -> dict:
         """
         Train on the recordings of all folds but one and return the errors on that one.
 
         The folds, the same for every seed, are dealt out by recording. With `minutes` only so
-        much is learned from; `degraded` takes the place of the recordings to learn from.
+        much is learned from; `degraded` takes the place of the recordings to learn from. The
+        motion of the teacher is learned as well, with `teacher_weight`.
         """
         kinds = [kind_of(recording.name) for recording in self._recordings]
         rest, test = split_rows(folds(kinds, self._num_folds, 0), fold)
@@ -91,14 +94,17 @@ class PendulumJobs:
         tests = [self._recordings[k] for k in test]
         parts, measured_lead = lead(Split(tuple(training), tuple(validation),
                                           (*tests, *self._slow), ''), self._base, self._rollouts)
+        known = TeacherMotion(self._spec, self._teacher, self._base, seed)
         model = train(self._base, *(Motions(part, effort) for part in parts[:2]), self._rollouts,
-                      teacher=TeacherMotion(self._spec, self._teacher, self._base, seed),
-                      time_limit=self._time_limit, seed=seed, report=lambda check: None)
+                      time_limit=self._time_limit, seed=seed, report=lambda check: None,
+                      recipe=recipe, penalty=(lambda tuned: teacher_weight * known(tuned))
+                      if teacher_weight else None)
         models = {'fine-tuned': model, 'before': self._base}
         return {
             'bags': [recording.name for recording in tests],
             'seconds': sum(recording.duration for recording in training),
             'measured_lead': measured_lead,
+            'teacher_error': Validation(self._spec, self._teacher, model).check(model).score,
             'rms': self._errors(tests, parts.test[:len(tests)], effort, models),
             'slow_bags': [recording.name for recording in self._slow],
             'slow_rms': self._errors(self._slow, parts.test[len(tests):], effort, models)}

@@ -4,8 +4,6 @@
 
 from io import StringIO
 import json
-import subprocess
-import sys
 
 from bag_writing import swing, write_bag
 import numpy as np
@@ -83,13 +81,11 @@ def test_floating_robot(shared_data, tmp_path):
     assert base['fastest'] == pytest.approx(2.0, abs=0.1) and np.shape(base['lower']) == (3,)
 
 
-def test_command_line(bag, tmp_path):
-    words = [sys.executable, '-m', 'nerd_ros.cli', 'bag', 'info']
-    good = subprocess.run([*words, bag, '--json', '--states', '/joint_states'],
-                          capture_output=True, text=True, cwd=tmp_path, timeout=300)
+def test_command_line(nerd_ros, bag, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    good = nerd_ros('bag', 'info', bag, '--json', '--states', '/joint_states')
     assert good.returncode == 0, good.stderr
     assert json.loads(good.stdout)['segments'] == 2
     assert not list(tmp_path.iterdir())
-    bad = subprocess.run([*words, tmp_path / 'none', '--output', tmp_path], capture_output=True,
-                         text=True, timeout=300)
+    bad = nerd_ros('bag', 'info', tmp_path / 'none', '--output', tmp_path)
     assert bad.returncode == 1 and 'no such file' in bad.stdout and not bad.stderr

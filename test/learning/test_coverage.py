@@ -3,8 +3,6 @@
 """What `nerd-ros data show` says of a trajectory file, by values that are known."""
 
 import io
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -105,12 +103,10 @@ def test_table_and_picture(path, tmp_path):
     assert (tmp_path / 'new' / 'walker_coverage.png').stat().st_size > 10_000
 
 
-def test_a_missing_file_is_one_sentence(tmp_path):
+def test_a_missing_file_is_one_sentence(nerd_ros, tmp_path):
     with pytest.raises(TrajectoryError, match='gone.h5: no such trajectory file'):
         show(tmp_path / 'gone.h5', tmp_path)
-    result = subprocess.run(
-        [sys.executable, '-m', 'nerd_ros.cli', 'data', 'show', 'gone.h5', '--output', tmp_path],
-        capture_output=True, text=True, timeout=120)
+    result = nerd_ros('data', 'show', 'gone.h5', '--output', tmp_path)
     assert result.returncode == 1
     assert result.stderr == ('nerd-ros: gone.h5: no such trajectory file; make one by '
                              '`nerd-ros generate`.\n')

@@ -44,10 +44,6 @@ def command(*words):
     return [sys.executable, '-m', 'nerd_ros.cli', 'finetune', *map(str, words)]
 
 
-def finetune(*words):
-    return subprocess.run(command(*words), capture_output=True, text=True, timeout=300)
-
-
 def leftovers(models):
     work = models.folder / '.work'
     return os.listdir(work) if work.exists() else []
@@ -78,9 +74,10 @@ def test_recordings_count_once(root, tmp_path):
         recordings(BagStore(tmp_path, ROBOT, check=None), (), ())
 
 
-def test_a_model_is_made_kept_and_used(root, models, monkeypatch):
+def test_a_model_is_made_kept_and_used(nerd_ros, root, models, monkeypatch):
     monkeypatch.setenv('COLUMNS', '80')
-    result = finetune('--store', root, '--time-limit', 15, '--seed', 1, '--namespace', 'nobody')
+    result = nerd_ros('finetune', '--store', root, '--time-limit', 15, '--seed', 1,
+                      '--namespace', 'nobody')
     assert result.returncode == 0, result.stderr
     version = models.active
     stored = models.stored(version)
@@ -158,8 +155,8 @@ def test_cancelled_at_any_time(root, models):
     (('--output', '/etc'), '/etc is there already'),
     (('--time-limit', '-1'), 'a time limit of -1 s leaves no time'),
 ])
-def test_errors_are_one_sentence(root, models, words, message):
-    result = finetune('--store', root, *words)
+def test_errors_are_one_sentence(nerd_ros, root, models, words, message):
+    result = nerd_ros('finetune', '--store', root, *words)
     assert result.returncode == 1
     line, = filter(None, result.stderr.splitlines())
     assert line.startswith('nerd-ros: ') and message in line

@@ -20,8 +20,7 @@ from nerd_ros.learning.finetuning.gate import judge
 from nerd_ros.learning.finetuning.measured_lead import best_lead, lead_measured
 from nerd_ros.learning.finetuning.rollouts import differences, Rollouts
 from nerd_ros.learning.finetuning.split import split
-from nerd_ros.learning.finetuning.teacher_motion import TeacherMotion
-from nerd_ros.learning.finetuning.training import train, with_residual
+from nerd_ros.learning.finetuning.training import Recipe, train, with_residual
 from nerd_ros.learning.finetuning.windows import HISTORY, Motions
 from nerd_ros.learning.training.validation import Validation
 from nerd_ros.resources import resource_path
@@ -164,27 +163,17 @@ def test_a_world_may_break_the_symmetry(spec):
     assert not Rollouts(spec, load_world('obstacles'), 1).mirror_symmetric
 
 
-@torch.no_grad()
-def test_the_motion_of_the_teacher_is_known_to_the_base(spec, teacher, base):
-    """By definition the loss of the base is 1 on average; a model that is off has more."""
-    motion, worse = TeacherMotion(spec, teacher, base, 0), with_residual(base)
-    torch.nn.init.normal_(worse.residual.out.weight, std=0.5)
-    assert np.mean([motion(base).item() for _ in range(20)]) == pytest.approx(1.0, rel=0.2)
-    assert motion(worse).item() > 5.0
-
-
 @pytest.fixture(scope='module')
 def teacher(spec):
     return TeacherRollouts(spec, Validation.count)
 
 
 @pytest.fixture(scope='module')
-def trained(base, rollouts, recordings, spec, teacher):
+def trained(base, rollouts, recordings):
     """Model after a short training, and what it reported."""
     parts, checks = split(recordings, 0), []
     model = train(base, *(Motions(part, 'commanded') for part in parts[:2]), rollouts,
-                  teacher=TeacherMotion(spec, teacher, base, 0), time_limit=40.0, seed=0,
-                  report=checks.append)
+                  time_limit=math.inf, seed=0, report=checks.append, recipe=Recipe(steps=40))
     return model, checks
 
 
@@ -253,5 +242,5 @@ def test_the_time_limit_is_kept(base, rollouts, recordings, monkeypatch):
     monkeypatch.setattr(training, 'CHECKS', 1)
     checks = []
     train(base, *(Motions(recordings[k:k + 1], 'commanded') for k in range(2)), rollouts,
-          teacher=None, time_limit=1.0, seed=0, report=checks.append)
+          time_limit=1.0, seed=0, report=checks.append)
     assert checks[-1].done == 1.0 and len(checks) < 20

@@ -4,7 +4,6 @@
 
 from pathlib import Path
 import re
-import subprocess
 import sys
 import sysconfig
 
@@ -171,16 +170,15 @@ def test_a_urdf_that_cannot_be_used_writes_nothing(tmp_path):
         assert not (tmp_path / f'{name}.yaml').exists()
 
 
-def test_the_pipeline_takes_the_file_as_it_is(tmp_path, monkeypatch):
+def test_the_pipeline_takes_the_file_as_it_is(nerd_ros, tmp_path, monkeypatch):
     """From the command line, with the default name of the file."""
-    command = [sys.executable, '-m', 'nerd_ros.cli', 'init']
+    monkeypatch.chdir(tmp_path)
     (tmp_path / 'leg.urdf').write_text(urdf([('hip', 'continuous', 'base', 'thigh', LEG),
                                              ('knee', 'continuous', 'thigh', 'shank', LEG)]))
-    done = subprocess.run([*command, 'leg.urdf', '--floating', '--dt', '0.01'], cwd=tmp_path,
-                          capture_output=True, text=True)
+    done = nerd_ros('init', 'leg.urdf', '--floating', '--dt', '0.01')
     assert done.returncode == 0, done.stderr
     assert 'leg.yaml is written' in done.stdout
-    again = subprocess.run([*command, 'leg.urdf'], cwd=tmp_path, capture_output=True, text=True)
+    again = nerd_ros('init', 'leg.urdf')
     assert again.returncode == 1
     assert again.stderr == ('nerd-ros: leg.yaml: exists; give --force to overwrite it, or '
                             'another --output.\n')

@@ -22,7 +22,6 @@ from nerd_ros.learning.finetuning.progress import Outcome, Progress
 from nerd_ros.learning.finetuning.report import write_report
 from nerd_ros.learning.finetuning.rollouts import Rollouts
 from nerd_ros.learning.finetuning.split import split, Split
-from nerd_ros.learning.finetuning.teacher_motion import COUNT, TeacherMotion
 from nerd_ros.learning.finetuning.training import BATCH, Check, train
 from nerd_ros.learning.finetuning.windows import EFFORTS, have_effort, Motions
 from nerd_ros.learning.training.validation import Validation
@@ -106,9 +105,7 @@ def finetune_recordings(spec: RobotSpec, recordings: Sequence[BagRecording], out
 
     parts, measured_lead = lead(split(recordings, seed), before, rollouts)
     training, validation = (Motions(part, effort) for part in parts[:2])
-    teacher = TeacherRollouts(spec, COUNT)
     after = train(before, training, validation, rollouts, time_limit=time_limit, seed=seed,
-                  teacher=TeacherMotion(spec, teacher, before, seed) if spec.sampling else None,
                   report=trained)
     spent = monotonic() - started
     report(Progress('evaluating', _TRAINED, spent * (1.0 / _TRAINED - 1.0)))
@@ -116,7 +113,7 @@ def finetune_recordings(spec: RobotSpec, recordings: Sequence[BagRecording], out
     comparisons = {kind: compare(spec, place, parts.test, kind, models, rollouts)
                    for kind in EFFORTS if have_effort(parts.test, kind)}
     chosen = comparisons[effort]
-    verdict = judge(chosen, *_teacher_errors(spec, teacher, before, after))
+    verdict = judge(chosen, *_teacher_errors(spec, before, after))
     outcome = Outcome(*verdict, *(chosen.error(solver)
                                   for solver in (BEFORE, AFTER, ANALYTIC, HOLD)))
     card = _card(spec, parts, measured_lead, before, base_name or str(base or 'shipped'), effort,
@@ -133,11 +130,11 @@ def load_outcome(folder: Path) -> Outcome:
     return Outcome(**json.loads((folder / OUTCOME).read_text()))
 
 
-def _teacher_errors(spec: RobotSpec, teacher: TeacherRollouts, before: NerdModel,
-                    after: NerdModel):
+def _teacher_errors(spec: RobotSpec, before: NerdModel, after: NerdModel):
     """Return the errors of both models on the teacher's motion, None where there is none."""
     if spec.evaluation is None:
         return None, None
+    teacher = TeacherRollouts(spec, Validation.count)
     return [Validation(spec, teacher, model).check(model).score for model in (before, after)]
 
 

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning.finetuning.rollouts import differences, Rollouts
-from nerd_ros.learning.finetuning.teacher_motion import TeacherMotion
 from nerd_ros.learning.finetuning.windows import HISTORY, Motions, Windows
 
 WIDTH = 96
@@ -43,7 +42,6 @@ class Recipe:
         horizon: length of the free motion that is learned from [s].
         forget: share of the windows that start without history, as a simulation does after a
             reset.
-        teacher_weight: of the teacher's motion, see `TeacherMotion`, beside the recordings.
     """
 
     steps: int = 600
@@ -51,7 +49,6 @@ class Recipe:
     network_rate: float = 4e-4
     horizon: float = 0.2
     forget: float = 0.1
-    teacher_weight: float = 0.05
 
 
 class Check(NamedTuple):
@@ -72,14 +69,15 @@ def with_residual(base: NerdModel, width: int = WIDTH) -> NerdModel:
 
 def train(base: NerdModel, training: Motions, validation: Motions, rollouts: Rollouts, *,
           time_limit: float, seed: int, report: Callable[[Check], None],
-          teacher: TeacherMotion | None = None, recipe: Recipe = Recipe()) -> NerdModel:
+          recipe: Recipe = Recipe(),
+          penalty: Callable[[NerdModel], Tensor] | None = None) -> NerdModel:
     """
     Return the model, `base` with a residual, that ran best through the validation recordings.
 
     At most `recipe.steps` batches, fewer where `time_limit` [s] ends them; the schedule ends with
     either. The loss is the distance of free motion from the recording, each component and step in
-    units of the distance of `base`; the motion of the `teacher`, where it is known, is mixed in,
-    and a robot that is its own mirror image learns from both.
+    units of the distance of `base`, and a `penalty` if there is one. A robot that is its own
+    mirror image learns from both.
     """
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
@@ -107,8 +105,8 @@ def train(base: NerdModel, training: Motions, validation: Motions, rollouts: Rol
         loss = _loss(model, rollouts, windows, steps, scale)
         optimiser.zero_grad()
         loss.backward()
-        if teacher is not None and recipe.teacher_weight:
-            (recipe.teacher_weight * teacher(model)).backward()
+        if penalty is not None:
+            penalty(model).backward()
         size = torch.nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
         if not size.isfinite():   # motion that ran away teaches nothing
             continue
