@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fine-tuning on recordings of the double pendulum, measured on others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,10 @@ from real.pendulum_bags import kind_of, pendulum_bags, SLOW_KINDS, with_recorded
 from real.recordings import folds, split_rows
 from real.teacher_motion import COUNT, TeacherMotion
 import torch
+from torch import Tensor
 
 from nerd_ros.dynamics.checkpoint import load_checkpoint
+from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning.bags.recording import BagRecording, read_bag
 from nerd_ros.learning.finetuning.measured_lead import lead
 from nerd_ros.learning.finetuning.rollouts import Rollouts
@@ -94,11 +96,9 @@ class PendulumJobs:
         tests = [self._recordings[k] for k in test]
         parts, measured_lead = lead(Split(tuple(training), tuple(validation),
                                           (*tests, *self._slow), ''), self._base, self._rollouts)
-        known = TeacherMotion(self._spec, self._teacher, self._base, seed)
         model = train(self._base, *(Motions(part, effort) for part in parts[:2]), self._rollouts,
                       time_limit=self._time_limit, seed=seed, report=lambda check: None,
-                      recipe=recipe, penalty=(lambda tuned: teacher_weight * known(tuned))
-                      if teacher_weight else None)
+                      recipe=recipe, penalty=self._penalty(teacher_weight, seed))
         models = {'fine-tuned': model, 'before': self._base}
         return {
             'bags': [recording.name for recording in tests],
@@ -108,6 +108,12 @@ class PendulumJobs:
             'rms': self._errors(tests, parts.test[:len(tests)], effort, models),
             'slow_bags': [recording.name for recording in self._slow],
             'slow_rms': self._errors(self._slow, parts.test[len(tests):], effort, models)}
+
+    def _penalty(self, weight: float, seed: int) -> Callable[[NerdModel], Tensor] | None:
+        if not weight:
+            return None
+        motion = TeacherMotion(self._spec, self._teacher, self._base, seed)
+        return lambda model: weight * motion(model)
 
     def _errors(self, as_read: Sequence[BagRecording], moved: Sequence[BagRecording], effort: str,
                 models: dict) -> dict[str, list]:

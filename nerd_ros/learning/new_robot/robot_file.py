@@ -101,7 +101,7 @@ def _sections(root: etree._Element, base: Choice, urdf: Path, name: str, dt: flo
         'joints': {},
         'contact': {},
     }
-    if base == 'fixed':
+    if base.value == 'fixed':
         sections['mirror_symmetric'] = Choice(
             False, 'true: all joints negated is its mirror image, as of a planar arm')
 
