@@ -27,7 +27,7 @@ def finetune(
             help='Model to start from: a version or a folder; by default the one in use.')] = '',
         effort: Annotated[str, typer.Option(
             help='The effort that drives the model, commanded or measured.')] = 'commanded',
-        time_limit: Annotated[float, typer.Option(help='Time of the training, in s.')] = 240.0,
+        time_limit: Annotated[float, typer.Option(help='Time of the training, in s.')] = 360.0,
         seed: Seed = 0,
         world: Annotated[str, typer.Option(
             help='World of the package, or SDF file, that the robot was recorded in.')] = 'empty',

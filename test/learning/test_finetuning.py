@@ -146,23 +146,6 @@ def test_rotations_differ_by_the_angle_between_them():
     torch.testing.assert_close(differences(layout, turned, pose), expected)
 
 
-@torch.no_grad()
-def test_mirrored_motion_is_that_of_the_mirrored_robot(rollouts, base, recordings):
-    """The model has learned it from a teacher that is symmetric."""
-    windows = Motions(recordings[:2], 'commanded').cut(20, 50, 20)
-    chosen = torch.arange(len(windows.length)) % 2 == 0
-    mirrored = windows.mirrored(chosen)
-    torch.testing.assert_close(mirrored.joint_qd[1::2], windows.joint_qd[1::2])
-    motion, other = (rollouts.run(base, some, 20) for some in (windows, mirrored))
-    torch.testing.assert_close(other[0::2], -motion[0::2], atol=0.02, rtol=0.0)
-    torch.testing.assert_close(other[1::2], motion[1::2])
-
-
-def test_a_world_may_break_the_symmetry(spec):
-    assert Rollouts(spec, load_world('empty'), 1).mirror_symmetric
-    assert not Rollouts(spec, load_world('obstacles'), 1).mirror_symmetric
-
-
 @pytest.fixture(scope='module')
 def teacher(spec):
     return TeacherRollouts(spec, Validation.count)

@@ -65,7 +65,6 @@ def test_a_pendulum(tmp_path):
     assert spec.sampling.ground_lean == 0.1                     # it moves in a plane
     assert set(spec.contact.links) == {'upper_link', 'lower_link'}
     assert spec.evaluation.grounds
-    assert 'mirror_symmetric: false' in text and not spec.mirror_symmetric
     assert spec.dt == 0.005 and spec.teacher.substeps == 2
 
 
@@ -74,7 +73,6 @@ def test_a_cube(tmp_path):
     spec = RobotSpec.load(path)
     assert_every_value_has_a_comment(path.read_text())
     assert spec.base.type == 'floating' and spec.joints == {} and spec.dt == 0.01
-    assert 'mirror_symmetric' not in path.read_text()
     assert spec.base.pose[2] == pytest.approx(0.0524 + 0.02, abs=1e-3)
     assert spec.teacher.substeps >= 4
     assert spec.sampling.base_velocity[0] == pytest.approx(np.sqrt(2 * 9.81 * 0.0908), rel=0.05)

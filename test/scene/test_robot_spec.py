@@ -29,11 +29,9 @@ def test_shipped_robot():
 
 def test_a_floating_base_needs_no_joints(tmp_path, data):
     data['joints'], data['base']['type'] = {}, 'floating'
-    for section in ('sampling', 'evaluation', 'mirror_symmetric'):
+    for section in ('sampling', 'evaluation'):
         data.pop(section)
     assert load(tmp_path, data).joints == {}
-    with pytest.raises(RobotError, match='mirror_symmetric: only a robot with a fixed base'):
-        load(tmp_path, data | {'mirror_symmetric': True})
 
 
 def test_urdf_is_relative_to_the_file(tmp_path, data):

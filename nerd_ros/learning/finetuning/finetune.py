@@ -33,7 +33,7 @@ from nerd_ros.scene.sdf import load_world
 from nerd_ros.scene.teacher import TeacherRollouts
 
 OUTCOME, REPORT = 'outcome.json', 'report.html'
-TIME_LIMIT = 240.0
+TIME_LIMIT = 360.0
 """Training time if none is given [s]."""
 # Shares of the phases in the progress: reading is over, training is over.
 _READ, _TRAINED = 0.1, 0.85

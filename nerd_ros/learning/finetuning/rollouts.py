@@ -14,22 +14,12 @@ from nerd_ros.scene.robot.robot_spec import RobotSpec
 from nerd_ros.scene.state_contacts import StateContacts
 from nerd_ros.scene.world import World
 
-_UPRIGHT = (0.0, 0.0, 0.0, 1.0)
-
 
 class Rollouts:
-    """
-    Runs models of `spec` through windows of recordings made in `world`.
-
-    `mirror_symmetric` says whether windows that are mirrored happen in it as well.
-    """
+    """Runs models of `spec` through windows of recordings made in `world`."""
 
     def __init__(self, spec: RobotSpec, world: World, num_worlds: int):
         self.num_worlds = num_worlds
-        # Mirrored, the robot would meet other obstacles.
-        self.mirror_symmetric = spec.mirror_symmetric and all(
-            obstacle.pose[3:] == _UPRIGHT and obstacle.shape == 'plane'
-            for obstacle in world.obstacles)
         self._contacts = StateContacts(spec, world, num_worlds)
         self.layout = self._contacts.layout
 

@@ -16,8 +16,8 @@ from nerd_ros.dynamics.model import NerdModel
 from nerd_ros.learning.finetuning.rollouts import differences, Rollouts
 from nerd_ros.learning.finetuning.windows import HISTORY, Motions, Windows
 
-WIDTH = 96
-BATCH, WEIGHT_DECAY, MAX_NORM = 64, 1e-2, 1.0
+WIDTH = 192
+BATCH, WEIGHT_DECAY, MAX_NORM = 128, 1e-2, 1.0
 # Times [s] after which free motion is compared to select the model.
 HORIZONS = (0.05, 0.2, 0.5)
 AVERAGE_DECAY = 0.99
@@ -44,7 +44,7 @@ class Recipe:
             reset.
     """
 
-    steps: int = 600
+    steps: int = 500
     rate: float = 4e-3
     network_rate: float = 4e-4
     horizon: float = 0.2
@@ -76,8 +76,7 @@ def train(base: NerdModel, training: Motions, validation: Motions, rollouts: Rol
 
     At most `recipe.steps` batches, fewer where `time_limit` [s] ends them; the schedule ends with
     either. The loss is the distance of free motion from the recording, each component and step in
-    units of the distance of `base`, and a `penalty` if there is one. A robot that is its own
-    mirror image learns from both.
+    units of the distance of `base`, and a `penalty` if there is one.
     """
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
@@ -98,10 +97,8 @@ def train(base: NerdModel, training: Motions, validation: Motions, rollouts: Rol
             break
         schedule(step, done)
         chosen = starts[torch.randint(len(starts), (BATCH,), generator=generator)]
-        forget, mirror = torch.rand(2, BATCH, generator=generator)
-        windows = training.at(chosen, steps, forget < recipe.forget)
-        if rollouts.mirror_symmetric:
-            windows = windows.mirrored(mirror < 0.5)
+        forget = torch.rand(BATCH, generator=generator) < recipe.forget
+        windows = training.at(chosen, steps, forget)
         loss = _loss(model, rollouts, windows, steps, scale)
         optimiser.zero_grad()
         loss.backward()

@@ -35,12 +35,6 @@ class Windows(NamedTuple):
     source: Tensor
     start: Tensor
 
-    def mirrored(self, chosen: Tensor) -> 'Windows':
-        """Return windows of which those in `chosen (W,)` have all joints and efforts negated."""
-        sign = torch.where(chosen, -1.0, 1.0)[:, None, None]
-        return self._replace(joint_q=sign * self.joint_q, joint_qd=sign * self.joint_qd,
-                             effort=sign * self.effort)
-
 
 def have_effort(recordings: Sequence[BagRecording], effort: str) -> bool:
     """Return whether all `recordings` hold that kind of effort."""

@@ -101,9 +101,6 @@ def _sections(root: etree._Element, base: Choice, urdf: Path, name: str, dt: flo
         'joints': {},
         'contact': {},
     }
-    if base.value == 'fixed':
-        sections['mirror_symmetric'] = Choice(
-            False, 'true: all joints negated is its mirror image, as of a planar arm')
 
     def build(visuals: bool = False) -> tuple[RobotSpec, RobotLayout]:
         # As if it lay in the current folder, from which the path of the URDF was given.

@@ -81,8 +81,6 @@ class RobotSpec(Section):
     teacher: TeacherSpec = TeacherSpec()
     joints: dict[str, JointSpec] = Field(description='all that move, in the order of the URDF')
     contact: ContactSpec = ContactSpec()
-    mirror_symmetric: bool = Field(False, description='the robot with all joints negated is its '
-                                   'mirror image: it learns from recordings as mirrored, too')
     sampling: SamplingSpec | None = None
     evaluation: EvaluationSpec | None = None
 
@@ -93,13 +91,6 @@ class RobotSpec(Section):
         if not self.joints and self.base.type == 'fixed':
             raise ValueError('joints: a robot with a fixed base has at least one; list the joints '
                              'of the URDF that move, or give base.type floating')
-        return self
-
-    @model_validator(mode='after')
-    def _mirror_image(self):
-        if self.mirror_symmetric and self.base.type == 'floating':
-            raise ValueError('mirror_symmetric: only a robot with a fixed base can be; leave it '
-                             'out')
         return self
 
     @model_validator(mode='after')
