@@ -62,7 +62,7 @@ class CubeJobs:
                       time_limit=self._time_limit, seed=seed, report=lambda check: None)
         seconds, tosses = monotonic() - begin, self._tosses.take(test)
         return {'tosses': list(tosses.names), 'training_seconds': seconds, 'errors': {
-            name: toss_errors(self._run(some, tosses), tosses).tolist()
+            name: toss_errors(self._run(some, tosses), tosses).round(6).tolist()
             for name, some in (('fine-tuned', model), ('before', self._base))}}
 
     def analytic(self, fold: int) -> dict:
@@ -71,7 +71,7 @@ class CubeJobs:
         tosses, simulation = self._tosses.take(test), CubeSimulation()
         tuned = tune(self._tosses.take(rest), fold)
         return {'tosses': list(tosses.names), 'contact': tuned._asdict(), 'errors': {
-            name: toss_errors(simulation.run(contact, tosses), tosses).tolist()
+            name: toss_errors(simulation.run(contact, tosses), tosses).round(6).tolist()
             for name, contact in (('tuned', tuned), ('untuned', Contact()))}}
 
     def _split(self, fold: int) -> tuple[np.ndarray, np.ndarray]:

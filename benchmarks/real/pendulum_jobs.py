@@ -139,7 +139,8 @@ class PendulumJobs:
 
 
 def _rms(simulated: np.ndarray, true: np.ndarray, row: int, chosen: np.ndarray) -> list[float]:
-    return np.sqrt(np.square(simulated[chosen, row] - true[chosen, row]).mean(0)).tolist()
+    error = np.square(simulated[chosen, row] - true[chosen, row]).mean(0)
+    return np.sqrt(error).round(6).tolist()
 
 
 def _shortened(recordings: Sequence[BagRecording], seconds: float) -> list[BagRecording]:
