@@ -7,8 +7,8 @@ Fine-tuning on recordings of real machines, measured on recordings that were kep
 
 Each recording is in one of the folds; a model learns from all folds but one and is measured on
 that one, with several seeds. A training is a file below --results: what is there already is not
-done again, so that the same command goes on where it was stopped. Those behind the published
-tables are in benchmarks/results/finetune_real. `--only` picks a part:
+done again, so that the same command goes on where it was stopped. benchmarks/results/finetune_real
+holds the first trainings of the present recipe, to go on from. `--only` picks a part:
 
 - pendulum: RMS error of each joint after 50, 200, 500 ms and 1 s over windows that start every
   0.1 s, as a ratio to the model that the laboratory identified, mean over joints and bags, with
