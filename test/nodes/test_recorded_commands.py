@@ -100,12 +100,10 @@ def test_commands_act_in_their_order_and_at_their_time(recording, played):
     # Each effort that acted is one of the commanded, none before its predecessor.
     index, lags, start = 0, [], None
     for state, effort in zip(played, applied):
-        if start is None and not effort.any():
+        if not effort.any():  # before the first, or after one that a busy machine kept too long
             continue
         matches = np.flatnonzero((commanded[index:] == effort).all(axis=1))
-        if not len(matches):
-            assert state is played[-1] or not effort.any(), f'{effort} was not commanded'
-            break
+        assert len(matches), f'{effort} was not commanded'
         if start is None:
             index += matches[0]
             start = seconds(state) - times[index]
